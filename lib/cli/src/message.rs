@@ -1,0 +1,272 @@
+//! Diagnostics in the one form that all programs share: `tool: input:line: error: node: text`.
+//!
+//! One line each, on stderr. Colour never changes the words; `--quiet` silences notes, never warnings or errors.
+
+use crate::escape::{escape, one_line};
+use std::error::Error as StdError;
+use std::fmt::{self, Display, Write as _};
+use std::io::{IsTerminal, Write as _};
+
+/// How much a message matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The tool could not do what was asked, or the answer is no.
+    Error,
+    /// Done, but the reader should know.
+    Warning,
+    /// For information; silenced by `--quiet`.
+    Note,
+}
+
+impl Severity {
+    fn word(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
+
+    fn paint(self) -> &'static str {
+        match self {
+            Severity::Error => "\x1b[1;31m",
+            Severity::Warning => "\x1b[1;33m",
+            Severity::Note => "\x1b[1;36m",
+        }
+    }
+}
+
+/// When to colour the severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Also into pipes and files
+    Always,
+    /// Not at all
+    Never,
+}
+
+/// One diagnostic, not yet written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    severity: Severity,
+    input: Option<String>,
+    line: Option<u64>,
+    node: Option<String>,
+    text: String,
+}
+
+impl Message {
+    fn new(severity: Severity, text: impl Into<String>) -> Self {
+        Message { severity, input: None, line: None, node: None, text: text.into() }
+    }
+
+    /// An error that says `text`.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self::new(Severity::Error, text)
+    }
+
+    /// A warning that says `text`.
+    pub fn warning(text: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, text)
+    }
+
+    /// A note that says `text`.
+    pub fn note(text: impl Into<String>) -> Self {
+        Self::new(Severity::Note, text)
+    }
+
+    /// Names the input that the message is about: a path as given, or `<stdin>`.
+    pub fn input(mut self, name: impl Into<String>) -> Self {
+        self.input = Some(name.into());
+        self
+    }
+
+    /// Names the line of the input, counted from 1.
+    pub fn line(mut self, line: u64) -> Self {
+        self.line = Some(line);
+        self
+    }
+
+    /// Names the node of the graph.
+    pub fn node(mut self, node: impl Into<String>) -> Self {
+        self.node = Some(node.into());
+        self
+    }
+
+    fn render(&self, tool: &str, paint: bool) -> String {
+        let mut out = format!("{tool}: ");
+        // Writing into a String cannot fail.
+        let _ = match (&self.input, self.line) {
+            (Some(input), Some(line)) => write!(out, "{input}:{line}: "),
+            (Some(input), None) => write!(out, "{input}: "),
+            (None, Some(line)) => write!(out, "line {line}: "),
+            (None, None) => Ok(()),
+        };
+        let (on, off) = if paint { (self.severity.paint(), "\x1b[0m") } else { ("", "") };
+        let _ = write!(out, "{on}{}{off}: ", self.severity.word());
+        if let Some(node) = &self.node {
+            let _ = write!(out, "{node}: ");
+        }
+        out.push_str(&self.text);
+        out
+    }
+
+    fn map_texts(&self, change: impl Fn(&str) -> String) -> Message {
+        Message {
+            severity: self.severity,
+            input: self.input.as_deref().map(&change),
+            line: self.line,
+            node: self.node.as_deref().map(&change),
+            text: change(&self.text),
+        }
+    }
+}
+
+/// Where a program's messages go: stderr, in the common form.
+#[derive(Clone, Debug)]
+pub struct Messages {
+    tool: String,
+    quiet: bool,
+    paint: bool,
+    terminal: bool,
+}
+
+impl Messages {
+    /// Messages of `tool`, as the common flags ask.
+    pub fn new(tool: impl Into<String>, quiet: bool, colour: Colour) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let paint = match colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => {
+                let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+                let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+                terminal && !set("NO_COLOR") && !dumb
+            }
+        };
+        Messages { tool: tool.into(), quiet, paint, terminal }
+    }
+
+    /// Whether notes and progress are silenced.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// The program's name.
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    /// Writes one message. A closed stderr is nobody's loss, so its errors are ignored.
+    pub fn send(&self, message: &Message) {
+        if message.severity == Severity::Note && self.quiet {
+            return;
+        }
+        let shown = if self.terminal {
+            message.map_texts(|text| escape(text).into_owned())
+        } else {
+            message.map_texts(|text| one_line(text).into_owned())
+        };
+        let mut line = shown.render(&self.tool, self.paint);
+        line.push('\n');
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+}
+
+/// Why a body stopped: one error message. Made from any error by `?`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure(pub Message);
+
+impl Failure {
+    /// A failure that says `text`.
+    pub fn new(text: impl Into<String>) -> Self {
+        Failure(Message::error(text))
+    }
+
+    /// Names the input that it is about.
+    pub fn input(self, name: impl Into<String>) -> Self {
+        Failure(self.0.input(name))
+    }
+
+    /// Names the line of the input.
+    pub fn line(self, line: u64) -> Self {
+        Failure(self.0.line(line))
+    }
+}
+
+impl<E: StdError> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure::new(chain(&error))
+    }
+}
+
+/// The error and its causes on one line; a cause that its parent already prints is not repeated.
+fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// Adds the name of the input to an error on its way out of a body.
+pub trait AtInput<T> {
+    /// Names the input that the error is about.
+    fn at_input(self, name: impl Display) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<Failure>> AtInput<T> for Result<T, E> {
+    fn at_input(self, name: impl Display) -> Result<T, Failure> {
+        self.map_err(|error| error.into().input(name.to_string()))
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_one_form() {
+        let message = Message::error("groups=3 needs depthwise weights").input("graph.ndjson").line(12).node("conv2d_1");
+        assert_eq!(
+            message.render("m2m-lower", false),
+            "m2m-lower: graph.ndjson:12: error: conv2d_1: groups=3 needs depthwise weights"
+        );
+        assert_eq!(Message::note("done").render("m2m-hash", false), "m2m-hash: note: done");
+    }
+
+    #[test]
+    fn colour_keeps_the_words() {
+        let message = Message::warning("newer minor").input("a.pt2");
+        let painted = message.render("t", true);
+        let plain: String = painted.replace("\x1b[1;33m", "").replace("\x1b[0m", "");
+        assert_eq!(plain, message.render("t", false));
+    }
+
+    #[test]
+    fn causes_are_said_once() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("{path}: cannot read: {source}")]
+        struct Told {
+            path: &'static str,
+            source: std::io::Error,
+        }
+        let error = Told { path: "x", source: std::io::Error::other("disk on fire") };
+        assert_eq!(Failure::from(error).to_string(), "x: cannot read: disk on fire");
+    }
+}
