@@ -1,0 +1,177 @@
+//! The records that tools add besides graphs: what vanished, what was made, what came out.
+
+use crate::arg::Arg;
+use crate::data::Data;
+use crate::framing::body;
+use crate::graph::{InputRole, OutputRole};
+use crate::types::Type;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A node or input of the previous stage that has no successor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Elimination {
+    /// The node's id, or the input's value name.
+    pub node: String,
+    /// Why it is gone: `identity`, `unused`, `folded`, `functionalized`, …
+    pub reason: String,
+    /// The fact that makes it right.
+    pub proof: String,
+}
+
+/// A tensor that a tool made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tensor {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub ty: Type,
+    /// Where it is.
+    pub data: Data,
+    /// SHA-256 of its bytes, row-major and little-endian.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// The value it was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+}
+
+/// One execution of the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Golden {
+    /// `torch`, `mlir`, …
+    pub engine: String,
+    /// Tensor names.
+    pub inputs: Vec<String>,
+    /// Tensor names.
+    pub outputs: Vec<String>,
+    /// The seed of random inputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<Arg>,
+}
+
+/// One argument of the module's entry function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Argument {
+    /// The graph value.
+    pub value: String,
+    /// What it is for.
+    pub role: InputRole,
+    /// The qualified name, for state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub ty: Type,
+    /// Where its bytes are, for state and constants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Data>,
+    /// The module global that holds it when it is not a function argument.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub global: Option<String>,
+}
+
+/// One result of the module's entry function, or a literal output that needs none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModuleResult {
+    /// The graph value that it returns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// The constant output that the function does not return; may be null.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::tagged::present")]
+    pub literal: Option<Arg>,
+    /// What it is for.
+    pub role: OutputRole,
+    /// The state or input that it updates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Its type; absent for a literal.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub ty: Option<Type>,
+}
+
+/// The MLIR module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Module {
+    /// `linalg`, `tosa`, `torch`, `stablehlo`.
+    pub dialect: String,
+    /// `generic`, `pretty`, `bytecode`.
+    pub form: String,
+    /// The module, when it is text of at most 1 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The `file` record's id, otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Its size.
+    pub bytes: u64,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+    /// The function to call, without `@`.
+    pub entry: String,
+    /// In the order of the function's arguments; those with a `global` are not arguments.
+    pub arguments: Vec<Argument>,
+    /// In the order of the function's results; literals are not results.
+    pub results: Vec<ModuleResult>,
+}
+
+/// What became of one prepared node in the module. Exactly one of `ops`, `alias`, `eliminated` is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Lowered {
+    /// The node of the current graph.
+    pub node: String,
+    /// Ordinals of its operations, counted in the order in which the module prints them, the module itself being 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ops: Option<Vec<u64>>,
+    /// The value that its result is another name of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    /// Why it needs no operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eliminated: Option<String>,
+}
+
+/// How bad a diagnostic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the words say it")]
+pub enum Severity {
+    Error,
+    Warning,
+    Note,
+}
+
+/// Something that a tool has to say about the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// A stable code: `unsupported-operator`, `opaque-object`, …
+    pub code: String,
+    /// The node or input that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// What is wrong, with the actual values.
+    pub message: String,
+    /// What would be right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+body!(
+    Elimination = "elimination",
+    Tensor = "tensor",
+    Golden = "golden",
+    Module = "module",
+    Lowered = "lowered",
+    Diagnostic = "diagnostic",
+);
