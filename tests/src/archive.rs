@@ -10,7 +10,7 @@ const LOCAL_HEADER_BYTES: usize = 30;
 const FLAGS: u16 = 0x0808;
 /// Values from here on go to a ZIP64 field, and the 32-bit field says so by being all ones.
 const LIMIT_32: u64 = 0xFFFF_FFFF;
-const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 struct Entry {
     name: String,

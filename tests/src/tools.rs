@@ -14,7 +14,7 @@ pub const WITHOUT_MLIR: &str = "M2M_WITHOUT_MLIR";
 
 /// Whether this run leaves out what needs MLIR.
 pub fn without_mlir() -> bool {
-    std::env::var_os(WITHOUT_MLIR).is_some_and(|value| value != "" && value != "0")
+    std::env::var_os(WITHOUT_MLIR).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
 /// The folder of the workspace.

@@ -28,7 +28,7 @@ fn trial(path: PathBuf, bless: bool) -> io::Result<Trial> {
 
 fn main() -> io::Result<()> {
     let args = Arguments::from_args();
-    let bless = std::env::var_os("M2M_BLESS").is_some_and(|value| value != "" && value != "0");
+    let bless = std::env::var_os("M2M_BLESS").is_some_and(|value| !value.is_empty() && value != "0");
     let mut paths = Vec::new();
     collect(&case::root(), &mut paths)?;
     paths.sort();
