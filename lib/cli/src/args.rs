@@ -14,7 +14,14 @@ pub struct Common {
     pub quiet: bool,
 
     /// Colour diagnostics: auto, always or never
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = true, hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     pub color: Colour,
 
     /// Write the manual page or a shell's completions to stdout

@@ -242,7 +242,8 @@ mod tests {
 
     #[test]
     fn the_one_form() {
-        let message = Message::error("groups=3 needs depthwise weights").input("graph.ndjson").line(12).node("conv2d_1");
+        let message =
+            Message::error("groups=3 needs depthwise weights").input("graph.ndjson").line(12).node("conv2d_1");
         assert_eq!(
             message.render("m2m-lower", false),
             "m2m-lower: graph.ndjson:12: error: conv2d_1: groups=3 needs depthwise weights"

@@ -2,8 +2,8 @@
 //!
 //! Nothing counts as written before [`Output::finish`]; an output that is dropped leaves no file.
 
-use crate::temporary::TempFile;
 use crate::Error;
+use crate::temporary::TempFile;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, LineWriter, Write};
 use std::os::fd::AsFd;

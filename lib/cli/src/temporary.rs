@@ -83,7 +83,8 @@ impl TempFile {
         let mode = fs::metadata(target).map_or(0o666, |meta| meta.permissions().mode() & 0o777);
         let folder = folder_of(target);
         let mut list = pending();
-        let made = tempfile::Builder::new().prefix(PREFIX).permissions(Permissions::from_mode(mode)).tempfile_in(&folder);
+        let made =
+            tempfile::Builder::new().prefix(PREFIX).permissions(Permissions::from_mode(mode)).tempfile_in(&folder);
         let inner = made.map_err(|e| Error::file(target, "create", e))?;
         list.push(inner.path().to_path_buf());
         Ok(TempFile { inner: Some(inner), target: target.to_path_buf() })
