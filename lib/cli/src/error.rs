@@ -1,7 +1,7 @@
 //! What can go wrong with streams and files.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Each variant names the file and what would be right.
 #[derive(Debug, thiserror::Error)]
@@ -42,5 +42,15 @@ impl Error {
     /// Wraps a system error about `path`.
     pub fn file(path: impl Into<PathBuf>, action: &'static str, source: io::Error) -> Self {
         Error::File { path: path.into(), action, source }
+    }
+
+    /// The file or folder that the error is about.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Error::File { path, .. } | Error::IsFolder(path) | Error::OutputIsInput(path) | Error::NotEmpty(path) => {
+                Some(path)
+            }
+            Error::Stream { .. } | Error::BinaryOnTerminal => None,
+        }
     }
 }

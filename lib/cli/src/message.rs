@@ -186,9 +186,13 @@ impl Failure {
         Failure(Message::error(text))
     }
 
-    /// Names the input that it is about.
+    /// Names the input that it is about, which the text then need not begin with.
     pub fn input(self, name: impl Into<String>) -> Self {
-        Failure(self.0.input(name))
+        let (name, mut message) = (name.into(), self.0);
+        if let Some(rest) = message.text.strip_prefix(&name).and_then(|rest| rest.strip_prefix(": ")) {
+            message.text = rest.to_owned();
+        }
+        Failure(message.input(name))
     }
 
     /// Names the line of the input.
@@ -197,9 +201,13 @@ impl Failure {
     }
 }
 
-impl<E: StdError> From<E> for Failure {
+impl<E: StdError + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
-        Failure::new(chain(&error))
+        let failure = Failure::new(chain(&error));
+        match (&error as &dyn StdError).downcast_ref::<crate::Error>().and_then(crate::Error::path) {
+            Some(path) => failure.input(path.display().to_string()),
+            None => failure,
+        }
     }
 }
 
@@ -257,6 +265,15 @@ mod tests {
         let painted = message.render("t", true);
         let plain: String = painted.replace("\x1b[1;33m", "").replace("\x1b[0m", "");
         assert_eq!(plain, message.render("t", false));
+    }
+
+    #[test]
+    fn files_stand_in_front() {
+        let error = crate::Error::IsFolder("some/where".into());
+        assert_eq!(
+            Failure::from(error).0.render("m2m-run", false),
+            "m2m-run: some/where: error: is a folder; give a file"
+        );
     }
 
     #[test]

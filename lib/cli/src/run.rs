@@ -26,7 +26,13 @@ pub fn command<A: Parser>(about: About) -> clap::Command {
     let own = A::command();
     let examples = own.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let tail = format!("{}{}", examples_section(&examples), status_section(about));
-    Common::augment_args(own).version(format!("{} ({})", about.version, about.schema)).after_long_help(tail)
+    // Adding the common flags would replace both texts by the comment on their struct.
+    let (short, long) = (own.get_about().cloned(), own.get_long_about().cloned());
+    Common::augment_args(own)
+        .about(short.unwrap_or_default())
+        .long_about(long.unwrap_or_default())
+        .version(format!("{} ({})", about.version, about.schema))
+        .after_long_help(tail)
 }
 
 fn examples_section(examples: &str) -> String {

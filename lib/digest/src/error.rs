@@ -1,7 +1,7 @@
 //! What can go wrong with digests, lists and folders.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Each variant says where, what was found and what would be right.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +61,14 @@ pub enum Error {
 impl Error {
     pub(crate) fn io(path: impl Into<PathBuf>, action: &'static str, source: io::Error) -> Self {
         Error::Io { path: path.into(), action, source }
+    }
+
+    /// The file or folder that the error is about.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Error::Io { path, .. } | Error::NotRegular { path, .. } => Some(path),
+            _ => None,
+        }
     }
 
     /// The line of the input that the error is about.
