@@ -4,6 +4,7 @@
 
 pub mod archive;
 pub mod case;
+pub mod check;
 pub mod model;
 pub mod tensors;
 pub mod tools;

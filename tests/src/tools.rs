@@ -84,17 +84,22 @@ pub fn expect_success(what: &str, output: Output) -> io::Result<Vec<u8>> {
 
 /// Captures the program of a fixture and returns the stream.
 pub fn capture(fixture: &str, folder: &Path) -> io::Result<Vec<u8>> {
-    let program = if fixture == "two_programs" { &["--program", "prefill"][..] } else { &[] };
+    // The inputs beside an archive of several programs are those of the program named here.
+    let program: &[&str] = match fixture {
+        "two_programs" => &["--program", "prefill"],
+        "multi_program" => &["--program", "model"],
+        _ => &[],
+    };
     let path = format!("fixtures/{fixture}/model.pt2");
     let mut args = vec![path.as_str()];
     args.extend(program);
     expect_success(&format!("m2m-capture {}", args.join(" ")), run("m2m-capture", &args, folder, b"")?)
 }
 
-/// The names of the fixtures that hold a model, sorted.
-pub fn fixture_names() -> io::Result<Vec<String>> {
+/// The names of the folders below `root` that hold a model, sorted.
+pub fn model_names(root: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(fixtures())? {
+    for entry in std::fs::read_dir(root)? {
         let entry = entry?;
         if entry.path().join("model.pt2").is_file() {
             names.push(entry.file_name().to_string_lossy().into_owned());
