@@ -4,15 +4,12 @@
 
 use melior::Context;
 use melior::ir::attribute::{
-    ArrayAttribute, BoolAttribute, DenseElementsAttribute, DenseI32ArrayAttribute,
-    DenseI64ArrayAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute,
-    StringAttribute, TypeAttribute,
+    ArrayAttribute, BoolAttribute, DenseElementsAttribute, DenseI32ArrayAttribute, DenseI64ArrayAttribute,
+    FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
 };
 use melior::ir::r#type::TypeLike;
 use melior::ir::{Attribute, Type};
-use mlir_sys::{
-    mlirAffineMapAttrGet, mlirDenseElementsAttrBoolGet, mlirDenseElementsAttrRawBufferGet,
-};
+use mlir_sys::{mlirAffineMapAttrGet, mlirDenseElementsAttrBoolGet, mlirDenseElementsAttrRawBufferGet};
 
 use crate::error::Error;
 use crate::map::Map;
@@ -35,10 +32,7 @@ pub fn int(r#type: Type<'_>, value: i64) -> Attribute<'_> {
 
 /// `value : i64`.
 pub fn int64(context: &Context, value: i64) -> Attribute<'_> {
-    int(
-        melior::ir::r#type::IntegerType::new(context, 64).into(),
-        value,
-    )
+    int(melior::ir::r#type::IntegerType::new(context, 64).into(), value)
 }
 
 /// A float rounded to nearest from f64; exact whenever `value` came from that type. NaN becomes the quiet one.
@@ -47,11 +41,7 @@ pub fn float<'c>(context: &'c Context, r#type: Type<'c>, value: f64) -> Attribut
 }
 
 /// A float of exactly these bits, NaN payloads included.
-pub fn float_bits<'c>(
-    context: &'c Context,
-    r#type: Type<'c>,
-    bits: u64,
-) -> Result<Attribute<'c>, Error> {
+pub fn float_bits<'c>(context: &'c Context, r#type: Type<'c>, bits: u64) -> Result<Attribute<'c>, Error> {
     let width = types::bits(r#type).ok_or_else(|| Error::ElementType(r#type.to_string()))?;
     let digits = width.div_ceil(4) as usize;
     parse(context, &format!("0x{bits:0digits$X} : {type}"))
@@ -100,11 +90,7 @@ pub fn int32_array<'c>(context: &'c Context, values: &[i32]) -> Attribute<'c> {
 /// `dense<[…]> : tensor<nxi64>`, as strides and dilations of named convolutions want it.
 pub fn int64_vector<'c>(context: &'c Context, values: &[i64]) -> Attribute<'c> {
     let i64_type = melior::ir::r#type::IntegerType::new(context, 64).into();
-    DenseElementsAttribute::i64_values(
-        types::tensor(&[values.len().cast_signed() as i64], i64_type),
-        values,
-    )
-    .into()
+    DenseElementsAttribute::i64_values(types::tensor(&[values.len().cast_signed() as i64], i64_type), values).into()
 }
 
 /// `affine_map<…>`.
@@ -124,10 +110,7 @@ pub fn groups<'c>(context: &'c Context, groups: &[Vec<usize>]) -> Attribute<'c> 
     let groups: Vec<_> = groups
         .iter()
         .map(|group| {
-            let axes: Vec<_> = group
-                .iter()
-                .map(|&axis| int64(context, axis.cast_signed() as i64))
-                .collect();
+            let axes: Vec<_> = group.iter().map(|&axis| int64(context, axis.cast_signed() as i64)).collect();
             array(context, &axes)
         })
         .collect();
@@ -137,25 +120,18 @@ pub fn groups<'c>(context: &'c Context, groups: &[Vec<usize>]) -> Attribute<'c> 
 /// `dense<…>` of a static tensor type from its bytes: little-endian elements in row-major order, `bool` one byte each.
 pub fn dense<'c>(r#type: Type<'c>, bytes: &[u8]) -> Result<Attribute<'c>, Error> {
     let wrong = || Error::Attribute(format!("{} bytes for {type}", bytes.len()));
-    let count = types::dims(r#type).iter().try_fold(1_usize, |count, &dim| {
-        count.checked_mul(usize::try_from(dim).ok()?)
-    });
+    let count =
+        types::dims(r#type).iter().try_fold(1_usize, |count, &dim| count.checked_mul(usize::try_from(dim).ok()?));
     let width = types::bits(r#type).ok_or_else(wrong)?;
     let each = width.div_ceil(8) as usize;
-    if count.and_then(|count| count.checked_mul(each)) != Some(bytes.len())
-        || (width % 8 != 0 && width != 1)
-    {
+    if count.and_then(|count| count.checked_mul(each)) != Some(bytes.len()) || (width % 8 != 0 && width != 1) {
         return Err(wrong());
     }
     // SAFETY: the length was checked against the type; MLIR copies the bytes, whatever their alignment.
     let raw = unsafe {
         if width == 1 {
             let values: Vec<i32> = bytes.iter().map(|&byte| i32::from(byte != 0)).collect();
-            mlirDenseElementsAttrBoolGet(
-                r#type.to_raw(),
-                values.len().cast_signed(),
-                values.as_ptr(),
-            )
+            mlirDenseElementsAttrBoolGet(r#type.to_raw(), values.len().cast_signed(), values.as_ptr())
         } else {
             mlirDenseElementsAttrRawBufferGet(r#type.to_raw(), bytes.len(), bytes.as_ptr().cast())
         }

@@ -15,8 +15,7 @@ use melior::dialect::DialectRegistry;
 use mlir_sys::{
     mlirDialectHandleInsertDialect, mlirGetDialectHandle__arith__, mlirGetDialectHandle__cf__,
     mlirGetDialectHandle__func__, mlirGetDialectHandle__linalg__, mlirGetDialectHandle__math__,
-    mlirGetDialectHandle__ml_program__, mlirGetDialectHandle__scf__,
-    mlirGetDialectHandle__tensor__,
+    mlirGetDialectHandle__ml_program__, mlirGetDialectHandle__scf__, mlirGetDialectHandle__tensor__,
 };
 
 /// A context with `func arith linalg tensor math scf cf ml_program`, loaded, and nothing else.
@@ -60,11 +59,7 @@ pub struct Message {
 
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.location == "unknown" {
-            f.write_str(&self.text)
-        } else {
-            write!(f, "{}: {}", self.location, self.text)
-        }
+        if self.location == "unknown" { f.write_str(&self.text) } else { write!(f, "{}: {}", self.location, self.text) }
     }
 }
 
@@ -84,11 +79,7 @@ impl<'c> Diagnostics<'c> {
             sink.borrow_mut().push(message(&diagnostic));
             true
         });
-        Self {
-            context,
-            id: Some(id),
-            messages,
-        }
+        Self { context, id: Some(id), messages }
     }
 
     /// Takes what was said since the last call.
@@ -110,19 +101,13 @@ const NOTE_LIMIT: usize = 240;
 
 fn message(diagnostic: &Diagnostic<'_>) -> Message {
     let location = diagnostic.location().to_string();
-    let location = location
-        .strip_prefix("loc(")
-        .and_then(|rest| rest.strip_suffix(')'))
-        .unwrap_or(&location)
-        .to_owned();
+    let location =
+        location.strip_prefix("loc(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(&location).to_owned();
     let mut text = one_line(&diagnostic.to_string());
     for index in 0..diagnostic.note_count() {
         if let Ok(note) = diagnostic.note(index) {
             let note = one_line(&note.to_string());
-            let cut = note
-                .char_indices()
-                .nth(NOTE_LIMIT)
-                .map_or(note.len(), |(at, _)| at);
+            let cut = note.char_indices().nth(NOTE_LIMIT).map_or(note.len(), |(at, _)| at);
             text.push_str(&format!(" [{}]", &note[..cut]));
         }
     }

@@ -53,9 +53,5 @@ pub enum Error {
 
 fn listed(messages: &[Message]) -> String {
     let text: Vec<String> = messages.iter().map(ToString::to_string).collect();
-    if text.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", text.join("; "))
-    }
+    if text.is_empty() { String::new() } else { format!(": {}", text.join("; ")) }
 }

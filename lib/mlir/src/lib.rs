@@ -10,6 +10,8 @@ mod module;
 
 pub mod attr;
 pub mod emit;
+#[cfg(feature = "jit")]
+pub mod jit;
 pub mod map;
 pub mod types;
 

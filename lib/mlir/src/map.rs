@@ -28,9 +28,7 @@ impl Expr {
             Self::Const(value) => AffineExpr::constant(context, *value),
             Self::Linear(terms, offset) => terms
                 .iter()
-                .map(|&(dim, coefficient)| {
-                    AffineExpr::dim(context, dim) * AffineExpr::constant(context, coefficient)
-                })
+                .map(|&(dim, coefficient)| AffineExpr::dim(context, dim) * AffineExpr::constant(context, coefficient))
                 .chain((*offset != 0).then(|| AffineExpr::constant(context, *offset)))
                 .reduce(|sum, term| sum + term)
                 .unwrap_or_else(|| AffineExpr::constant(context, 0)),
@@ -50,18 +48,12 @@ pub struct Map {
 impl Map {
     /// `(d0, …, dn) -> (d0, …, dn)`.
     pub fn identity(loops: usize) -> Self {
-        Self {
-            loops,
-            results: (0..loops).map(Expr::Dim).collect(),
-        }
+        Self { loops, results: (0..loops).map(Expr::Dim).collect() }
     }
 
     /// `(d0, …, dn) -> (d[dims[0]], …)`; with no dims, a 0-d operand read at every point.
     pub fn dims(loops: usize, dims: &[usize]) -> Self {
-        Self {
-            loops,
-            results: dims.iter().copied().map(Expr::Dim).collect(),
-        }
+        Self { loops, results: dims.iter().copied().map(Expr::Dim).collect() }
     }
 
     /// Any results.
@@ -75,25 +67,14 @@ impl Map {
         let lead = loops.saturating_sub(shape.len());
         let results = shape.iter().enumerate().map(|(axis, &size)| {
             let dim = lead + axis;
-            if size == 1 && !keep(dim) {
-                Expr::Const(0)
-            } else {
-                Expr::Dim(dim)
-            }
+            if size == 1 && !keep(dim) { Expr::Const(0) } else { Expr::Dim(dim) }
         });
-        Self {
-            loops,
-            results: results.collect(),
-        }
+        Self { loops, results: results.collect() }
     }
 
     /// The MLIR map.
     pub fn build<'c>(&self, context: &'c Context) -> AffineMap<'c> {
-        let results: Vec<_> = self
-            .results
-            .iter()
-            .map(|result| result.build(context))
-            .collect();
+        let results: Vec<_> = self.results.iter().map(|result| result.build(context)).collect();
         AffineMap::new(context, self.loops, 0, &results)
     }
 }
@@ -111,30 +92,14 @@ mod tests {
         assert_eq!(shown(&Map::identity(2)), "(d0, d1) -> (d0, d1)");
         assert_eq!(shown(&Map::dims(3, &[2, 0])), "(d0, d1, d2) -> (d2, d0)");
         assert_eq!(shown(&Map::dims(1, &[])), "(d0) -> ()");
-        let conv = Map::new(
-            3,
-            vec![
-                Expr::Dim(0),
-                Expr::linear(&[(1, 2), (2, 1)], 0),
-                Expr::linear(&[(1, 1)], -3),
-            ],
-        );
+        let conv = Map::new(3, vec![Expr::Dim(0), Expr::linear(&[(1, 2), (2, 1)], 0), Expr::linear(&[(1, 1)], -3)]);
         assert_eq!(shown(&conv), "(d0, d1, d2) -> (d0, d1 * 2 + d2, d1 - 3)");
-        assert_eq!(
-            shown(&Map::new(1, vec![Expr::Linear(vec![], 0)])),
-            "(d0) -> (0)"
-        );
+        assert_eq!(shown(&Map::new(1, vec![Expr::Linear(vec![], 0)])), "(d0) -> (0)");
     }
 
     #[test]
     fn broadcasting_aligns_at_the_last_axis() {
-        assert_eq!(
-            shown(&Map::broadcast(3, &[1, 4], |_| false)),
-            "(d0, d1, d2) -> (0, d2)"
-        );
-        assert_eq!(
-            shown(&Map::broadcast(3, &[1, 4], |dim| dim == 1)),
-            "(d0, d1, d2) -> (d1, d2)"
-        );
+        assert_eq!(shown(&Map::broadcast(3, &[1, 4], |_| false)), "(d0, d1, d2) -> (0, d2)");
+        assert_eq!(shown(&Map::broadcast(3, &[1, 4], |dim| dim == 1)), "(d0, d1, d2) -> (d1, d2)");
     }
 }

@@ -5,13 +5,9 @@
 #![allow(unsafe_code)]
 
 use melior::Context;
-use melior::ir::operation::{
-    OperationLike, OperationPrintingFlags, OperationRef, WalkOrder, WalkResult,
-};
+use melior::ir::operation::{OperationLike, OperationPrintingFlags, OperationRef, WalkOrder, WalkResult};
 use melior::ir::{BytecodeWriterConfig, Location, Module};
-use mlir_sys::{
-    MlirStringRef, mlirModuleCreateParse, mlirOperationRemoveDiscardableAttributeByName,
-};
+use mlir_sys::{MlirStringRef, mlirModuleCreateParse, mlirOperationRemoveDiscardableAttributeByName};
 
 use crate::context::Diagnostics;
 use crate::error::Error;
@@ -50,15 +46,12 @@ pub fn new_module<'c>(context: &'c Context) -> Module<'c> {
 pub fn print(module: &Module<'_>, form: Form, locations: Locations) -> Result<Vec<u8>, Error> {
     forget_memoized_maps(module);
     let operation = module.as_operation();
-    let flags =
-        || OperationPrintingFlags::new().enable_debug_info(locations == Locations::Write, false);
+    let flags = || OperationPrintingFlags::new().enable_debug_info(locations == Locations::Write, false);
     let text = match form {
         Form::Bytecode => {
             let config = BytecodeWriterConfig::new();
             config.set_desired_emit_version(BYTECODE_VERSION);
-            return operation
-                .write_bytecode_with_config(&config)
-                .map_err(|error| Error::Write(error.to_string()));
+            return operation.write_bytecode_with_config(&config).map_err(|error| Error::Write(error.to_string()));
         }
         Form::Generic => operation.to_string_with_flags(flags().print_generic_operation_form()),
         Form::Pretty => operation.to_string_with_flags(flags()),
@@ -74,10 +67,7 @@ pub fn print(module: &Module<'_>, form: Form, locations: Locations) -> Result<Ve
 /// would depend on whether it had been verified.
 fn forget_memoized_maps(module: &Module<'_>) {
     let name = "linalg.memoized_indexing_maps";
-    let name = MlirStringRef {
-        data: name.as_ptr().cast(),
-        length: name.len(),
-    };
+    let name = MlirStringRef { data: name.as_ptr().cast(), length: name.len() };
     operations(module, |_, operation| {
         // SAFETY: the operation is alive; the attribute is a cache that MLIR fills again when it needs it.
         unsafe { mlirOperationRemoveDiscardableAttributeByName(operation.to_raw(), name) };
@@ -87,34 +77,24 @@ fn forget_memoized_maps(module: &Module<'_>) {
 /// Reads text or bytecode, and verifies it.
 pub fn parse<'c>(context: &'c Context, bytes: &[u8]) -> Result<Module<'c>, Error> {
     let diagnostics = Diagnostics::attach(context);
-    let source = MlirStringRef {
-        data: bytes.as_ptr().cast(),
-        length: bytes.len(),
-    };
+    let source = MlirStringRef { data: bytes.as_ptr().cast(), length: bytes.len() };
     // SAFETY: the source outlives the call, which copies what it keeps.
-    let module =
-        unsafe { Module::from_option_raw(mlirModuleCreateParse(context.to_raw(), source)) };
+    let module = unsafe { Module::from_option_raw(mlirModuleCreateParse(context.to_raw(), source)) };
     module.ok_or_else(|| Error::Parse(diagnostics.take()))
 }
 
 /// Runs MLIR's verifier over the module, with everything it says.
 pub fn verify<'c>(context: &'c Context, module: &Module<'c>) -> Result<(), Error> {
     let diagnostics = Diagnostics::attach(context);
-    if module.as_operation().verify() {
-        Ok(())
-    } else {
-        Err(Error::Verify(diagnostics.take()))
-    }
+    if module.as_operation().verify() { Ok(()) } else { Err(Error::Verify(diagnostics.take())) }
 }
 
 /// Calls `visit` with every operation and its ordinal: 0 is the module, then the order in which the generic form prints.
 pub fn operations(module: &Module<'_>, mut visit: impl FnMut(usize, OperationRef<'_, '_>)) {
     let mut ordinal = 0;
-    module
-        .as_operation()
-        .walk(WalkOrder::PreOrder, |operation| {
-            visit(ordinal, operation);
-            ordinal += 1;
-            WalkResult::Advance
-        });
+    module.as_operation().walk(WalkOrder::PreOrder, |operation| {
+        visit(ordinal, operation);
+        ordinal += 1;
+        WalkResult::Advance
+    });
 }

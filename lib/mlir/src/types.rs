@@ -45,8 +45,7 @@ pub fn elem<'c>(context: &'c Context, dtype: &str) -> Result<Type<'c>, Error> {
                 "c64" => "f32",
                 _ => "f64",
             };
-            Type::parse(context, &format!("complex<{part}>"))
-                .ok_or_else(|| Error::ElementType(dtype.to_owned()))
+            Type::parse(context, &format!("complex<{part}>")).ok_or_else(|| Error::ElementType(dtype.to_owned()))
         }
         _ => Err(Error::ElementType(dtype.to_owned())),
     }
@@ -68,9 +67,7 @@ pub fn dims(r#type: Type<'_>) -> Vec<i64> {
     let Some(shaped) = ranked(r#type) else {
         return Vec::new();
     };
-    (0..shaped.rank())
-        .map(|axis| raw_dim(shaped, axis))
-        .collect()
+    (0..shaped.rank()).map(|axis| raw_dim(shaped, axis)).collect()
 }
 
 fn raw_dim(shaped: RankedTensorType<'_>, axis: usize) -> i64 {
@@ -87,11 +84,7 @@ pub fn element(r#type: Type<'_>) -> Type<'_> {
 
 /// The same shape with another element type; of a scalar, the element type.
 pub fn with_element<'c>(shape_of: Type<'_>, element: Type<'c>) -> Type<'c> {
-    if ranked(shape_of).is_some() {
-        tensor(&dims(shape_of), element)
-    } else {
-        element
-    }
+    if ranked(shape_of).is_some() { tensor(&dims(shape_of), element) } else { element }
 }
 
 /// Whether the element type is a float of any width.
@@ -111,7 +104,5 @@ pub fn bits(r#type: Type<'_>) -> Option<u32> {
     if is_float(element) {
         return Some(element.float_width());
     }
-    IntegerType::try_from(element)
-        .ok()
-        .map(|integer| integer.width())
+    IntegerType::try_from(element).ok().map(|integer| integer.width())
 }

@@ -109,23 +109,13 @@ impl<'c> Builder<'c> {
     }
 
     /// A constant tensor from little-endian bytes in row-major order, `bool` one byte each.
-    pub fn const_dense(
-        &self,
-        dims: &[i64],
-        element: Type<'c>,
-        bytes: &[u8],
-    ) -> Result<Value<'c>, Error> {
+    pub fn const_dense(&self, dims: &[i64], element: Type<'c>, bytes: &[u8]) -> Result<Value<'c>, Error> {
         let r#type = types::tensor(dims, element);
         self.constant(r#type, attr::dense(r#type, bytes)?)
     }
 
     /// A constant tensor with one value in every element.
-    pub fn const_splat(
-        &self,
-        dims: &[i64],
-        element: Type<'c>,
-        value: Attribute<'c>,
-    ) -> Result<Value<'c>, Error> {
+    pub fn const_splat(&self, dims: &[i64], element: Type<'c>, value: Attribute<'c>) -> Result<Value<'c>, Error> {
         let r#type = types::tensor(dims, element);
         self.constant(r#type, attr::splat(r#type, value)?)
     }
@@ -146,70 +136,29 @@ impl<'c> Builder<'c> {
     }
 
     /// `arith.cmpf`.
-    pub fn cmpf(
-        &self,
-        predicate: CmpF,
-        lhs: Value<'c>,
-        rhs: Value<'c>,
-    ) -> Result<Value<'c>, Error> {
+    pub fn cmpf(&self, predicate: CmpF, lhs: Value<'c>, rhs: Value<'c>) -> Result<Value<'c>, Error> {
         self.compare("arith.cmpf", predicate as i64, lhs, rhs)
     }
 
     /// `arith.cmpi`.
-    pub fn cmpi(
-        &self,
-        predicate: CmpI,
-        lhs: Value<'c>,
-        rhs: Value<'c>,
-    ) -> Result<Value<'c>, Error> {
+    pub fn cmpi(&self, predicate: CmpI, lhs: Value<'c>, rhs: Value<'c>) -> Result<Value<'c>, Error> {
         self.compare("arith.cmpi", predicate as i64, lhs, rhs)
     }
 
-    fn compare(
-        &self,
-        name: &str,
-        predicate: i64,
-        lhs: Value<'c>,
-        rhs: Value<'c>,
-    ) -> Result<Value<'c>, Error> {
+    fn compare(&self, name: &str, predicate: i64, lhs: Value<'c>, rhs: Value<'c>) -> Result<Value<'c>, Error> {
         let result = types::with_element(lhs.r#type(), self.elem("bool")?);
-        self.op1(
-            name,
-            &[lhs, rhs],
-            result,
-            &[("predicate", attr::int64(self.context, predicate))],
-        )
+        self.op1(name, &[lhs, rhs], result, &[("predicate", attr::int64(self.context, predicate))])
     }
 
     /// `arith.select`.
-    pub fn select(
-        &self,
-        condition: Value<'c>,
-        then: Value<'c>,
-        otherwise: Value<'c>,
-    ) -> Result<Value<'c>, Error> {
-        self.op1(
-            "arith.select",
-            &[condition, then, otherwise],
-            then.r#type(),
-            &[],
-        )
+    pub fn select(&self, condition: Value<'c>, then: Value<'c>, otherwise: Value<'c>) -> Result<Value<'c>, Error> {
+        self.op1("arith.select", &[condition, then, otherwise], then.r#type(), &[])
     }
 
     /// A conversion by name (`extf`, `truncf`, `extsi`, `extui`, `trunci`, `sitofp`, `uitofp`, `fptosi`, `fptoui`,
     /// `bitcast`, `index_cast`, `index_castui`) to an element type; a tensor keeps its shape.
-    pub fn cast(
-        &self,
-        name: &str,
-        value: Value<'c>,
-        element: Type<'c>,
-    ) -> Result<Value<'c>, Error> {
-        self.op1(
-            &format!("arith.{name}"),
-            &[value],
-            types::with_element(value.r#type(), element),
-            &[],
-        )
+    pub fn cast(&self, name: &str, value: Value<'c>, element: Type<'c>) -> Result<Value<'c>, Error> {
+        self.op1(&format!("arith.{name}"), &[value], types::with_element(value.r#type(), element), &[])
     }
 
     /// `arith.index_cast`, between `index` and integers, sign-extending.

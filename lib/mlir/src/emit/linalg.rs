@@ -49,10 +49,7 @@ impl<'c> Builder<'c> {
         body: impl FnOnce(&Self, &[Value<'c>]) -> Result<Vec<Value<'c>>, Error>,
     ) -> Result<Vec<Value<'c>>, Error> {
         let maps: Vec<Map> = ins.iter().chain(outs).map(|(_, map)| map.clone()).collect();
-        let iterators = iterators
-            .iter()
-            .map(|iterator| iterator.attribute(self))
-            .collect::<Result<Vec<_>, _>>()?;
+        let iterators = iterators.iter().map(|iterator| iterator.attribute(self)).collect::<Result<Vec<_>, _>>()?;
         let attributes = [
             ("indexing_maps", attr::maps(self.context, &maps)),
             ("iterator_types", attr::array(self.context, &iterators)),
@@ -71,15 +68,10 @@ impl<'c> Builder<'c> {
     ) -> Result<Value<'c>, Error> {
         let rank = types::dims(out.r#type()).len();
         let iterators = vec![Iter::Parallel; rank];
-        let results = self.generic(
-            ins,
-            &[(out, Map::identity(rank))],
-            &iterators,
-            |b, arguments| {
-                let inputs = arguments.get(..ins.len()).unwrap_or_default();
-                Ok(vec![body(b, inputs)?])
-            },
-        )?;
+        let results = self.generic(ins, &[(out, Map::identity(rank))], &iterators, |b, arguments| {
+            let inputs = arguments.get(..ins.len()).unwrap_or_default();
+            Ok(vec![body(b, inputs)?])
+        })?;
         Ok(results[0])
     }
 
@@ -96,23 +88,13 @@ impl<'c> Builder<'c> {
     }
 
     /// `linalg.transpose`: axis `i` of the result is axis `permutation[i]` of the input; `out` has the result's shape.
-    pub fn transpose(
-        &self,
-        input: Value<'c>,
-        out: Value<'c>,
-        permutation: &[i64],
-    ) -> Result<Value<'c>, Error> {
+    pub fn transpose(&self, input: Value<'c>, out: Value<'c>, permutation: &[i64]) -> Result<Value<'c>, Error> {
         let attributes = [("permutation", attr::int64_array(self.context, permutation))];
         self.copying("linalg.transpose", input, out, &attributes)
     }
 
     /// `linalg.broadcast`: `axes` are those of the result that the input lacks.
-    pub fn broadcast(
-        &self,
-        input: Value<'c>,
-        out: Value<'c>,
-        axes: &[i64],
-    ) -> Result<Value<'c>, Error> {
+    pub fn broadcast(&self, input: Value<'c>, out: Value<'c>, axes: &[i64]) -> Result<Value<'c>, Error> {
         let attributes = [("dimensions", attr::int64_array(self.context, axes))];
         self.copying("linalg.broadcast", input, out, &attributes)
     }
@@ -125,9 +107,7 @@ impl<'c> Builder<'c> {
         attributes: &[(&str, Attribute<'c>)],
     ) -> Result<Value<'c>, Error> {
         let results =
-            self.with_body(name, &[input], &[out], attributes, false, |_, arguments| {
-                Ok(vec![arguments[0]])
-            })?;
+            self.with_body(name, &[input], &[out], attributes, false, |_, arguments| Ok(vec![arguments[0]]))?;
         Ok(results[0])
     }
 
@@ -150,19 +130,10 @@ impl<'c> Builder<'c> {
         let results: Vec<_> = outs.iter().map(|out| out.r#type()).collect();
         let mut attributes = attributes.to_vec();
         attributes.push(("operandSegmentSizes", segments(self, ins.len(), outs.len())));
-        if let (Some(maps), true) = (
-            product_maps(name),
-            attributes.iter().all(|(name, _)| *name != "indexing_maps"),
-        ) {
+        if let (Some(maps), true) = (product_maps(name), attributes.iter().all(|(name, _)| *name != "indexing_maps")) {
             attributes.push(("indexing_maps", attr::maps(self.context, &maps)));
         }
-        let operation = self.append(
-            name,
-            &operands,
-            &results,
-            &attributes,
-            vec![melior::ir::Region::new()],
-        )?;
+        let operation = self.append(name, &operands, &results, &attributes, vec![melior::ir::Region::new()])?;
         // SAFETY: the operation has one empty region, and is one of the structured operations that have a builtin body;
         // the guard below keeps others out.
         if self.context.is_registered_operation(name) && name.starts_with("linalg.") {
@@ -188,35 +159,22 @@ impl<'c> Builder<'c> {
     ) -> Result<Vec<Value<'c>>, Error> {
         let operands: Vec<_> = ins.iter().chain(outs).copied().collect();
         let results: Vec<_> = outs.iter().map(|out| out.r#type()).collect();
-        if let Some(&scalar) = outs
-            .iter()
-            .find(|out| types::ranked(out.r#type()).is_none())
-        {
+        if let Some(&scalar) = outs.iter().find(|out| types::ranked(out.r#type()).is_none()) {
             return Err(operand_error(name, "tensors as outs", scalar));
         }
-        let arguments: Vec<Type<'c>> = operands
-            .iter()
-            .map(|operand| types::element(operand.r#type()))
-            .collect();
+        let arguments: Vec<Type<'c>> = operands.iter().map(|operand| types::element(operand.r#type())).collect();
         let mut attributes = attributes.to_vec();
         if segmented {
             attributes.push(("operandSegmentSizes", segments(self, ins.len(), outs.len())));
         }
         let mut body = Some(body);
-        self.op_with_regions(
-            name,
-            &operands,
-            &results,
-            &attributes,
-            &[arguments],
-            |b, _, arguments| {
-                let body = body.take().expect("one region is filled once");
-                b.untagged(|| {
-                    let yielded = body(b, arguments)?;
-                    b.op("linalg.yield", &yielded, &[], &[]).map(drop)
-                })
-            },
-        )
+        self.op_with_regions(name, &operands, &results, &attributes, &[arguments], |b, _, arguments| {
+            let body = body.take().expect("one region is filled once");
+            b.untagged(|| {
+                let yielded = body(b, arguments)?;
+                b.op("linalg.yield", &yielded, &[], &[]).map(drop)
+            })
+        })
     }
 }
 
@@ -228,16 +186,8 @@ fn segments<'c>(b: &Builder<'c>, ins: usize, outs: usize) -> Attribute<'c> {
 /// The maps of a product without transposition, written out because forms differ in whether they imply them.
 fn product_maps(name: &str) -> Option<[Map; 3]> {
     match name {
-        "linalg.matmul" => Some([
-            Map::dims(3, &[0, 2]),
-            Map::dims(3, &[2, 1]),
-            Map::dims(3, &[0, 1]),
-        ]),
-        "linalg.batch_matmul" => Some([
-            Map::dims(4, &[0, 1, 3]),
-            Map::dims(4, &[0, 3, 2]),
-            Map::dims(4, &[0, 1, 2]),
-        ]),
+        "linalg.matmul" => Some([Map::dims(3, &[0, 2]), Map::dims(3, &[2, 1]), Map::dims(3, &[0, 1])]),
+        "linalg.batch_matmul" => Some([Map::dims(4, &[0, 1, 3]), Map::dims(4, &[0, 3, 2]), Map::dims(4, &[0, 1, 2])]),
         _ => None,
     }
 }

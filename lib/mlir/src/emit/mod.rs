@@ -15,12 +15,8 @@ use std::cell::{Cell, RefCell};
 
 use melior::Context;
 use melior::ir::block::BlockLike;
-use melior::ir::operation::{
-    OperationBuilder, OperationLike, OperationMutLike, OperationRef, OperationRefMut,
-};
-use melior::ir::{
-    Attribute, Block, BlockRef, Identifier, Location, Module, Region, RegionLike, Type, ValueLike,
-};
+use melior::ir::operation::{OperationBuilder, OperationLike, OperationMutLike, OperationRef, OperationRefMut};
+use melior::ir::{Attribute, Block, BlockRef, Identifier, Location, Module, Region, RegionLike, Type, ValueLike};
 
 pub use arith::{CmpF, CmpI};
 pub use linalg::Iter;
@@ -116,13 +112,7 @@ impl<'c> Builder<'c> {
         results: &[Type<'c>],
         attributes: &[(&str, Attribute<'c>)],
     ) -> Result<Vec<Value<'c>>, Error> {
-        Ok(results_of(self.append(
-            name,
-            operands,
-            results,
-            attributes,
-            Vec::new(),
-        )?))
+        Ok(results_of(self.append(name, operands, results, attributes, Vec::new())?))
     }
 
     /// Any operation without regions and with one result.
@@ -134,10 +124,7 @@ impl<'c> Builder<'c> {
         attributes: &[(&str, Attribute<'c>)],
     ) -> Result<Value<'c>, Error> {
         let results = self.op(name, operands, &[result], attributes)?;
-        results.first().copied().ok_or_else(|| Error::Build {
-            name: name.to_owned(),
-            messages: Vec::new(),
-        })
+        results.first().copied().ok_or_else(|| Error::Build { name: name.to_owned(), messages: Vec::new() })
     }
 
     /// Any operation with one single-block region a list of argument types; `fill` is called for each with its number and
@@ -166,18 +153,13 @@ impl<'c> Builder<'c> {
         operands: &[Value<'c>],
         attributes: &[(&str, Attribute<'c>)],
     ) -> Result<Vec<Value<'c>>, Error> {
-        let builder = self
-            .start(name, operands, attributes)
-            .enable_result_type_inference();
+        let builder = self.start(name, operands, attributes).enable_result_type_inference();
         Ok(results_of(self.finish(name, builder)?))
     }
 
     fn region(&self, arguments: &[Type<'c>]) -> Region<'c> {
         let region = Region::new();
-        let arguments: Vec<_> = arguments
-            .iter()
-            .map(|&r#type| (r#type, self.location.get()))
-            .collect();
+        let arguments: Vec<_> = arguments.iter().map(|&r#type| (r#type, self.location.get())).collect();
         region.append_block(Block::new(&arguments));
         region
     }
@@ -189,24 +171,14 @@ impl<'c> Builder<'c> {
         index: usize,
         fill: impl FnOnce(&[Value<'c>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let block = operation
-            .region(index)
-            .ok()
-            .and_then(|region| region.first_block())
-            .ok_or_else(|| Error::Operand {
-                name: operation
-                    .name()
-                    .as_string_ref()
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned(),
+        let block =
+            operation.region(index).ok().and_then(|region| region.first_block()).ok_or_else(|| Error::Operand {
+                name: operation.name().as_string_ref().as_str().unwrap_or_default().to_owned(),
                 expected: format!("a block in region {index}"),
                 found: format!("{} regions", operation.region_count()),
             })?;
-        let arguments: Vec<Value<'c>> = (0..block.argument_count())
-            .filter_map(|at| block.argument(at).ok())
-            .map(Into::into)
-            .collect();
+        let arguments: Vec<Value<'c>> =
+            (0..block.argument_count()).filter_map(|at| block.argument(at).ok()).map(Into::into).collect();
         let outer = self.block.replace(block);
         let result = fill(&arguments);
         self.block.set(outer);
@@ -221,38 +193,20 @@ impl<'c> Builder<'c> {
         attributes: &[(&str, Attribute<'c>)],
         regions: Vec<Region<'c>>,
     ) -> Result<OperationRef<'c, 'c>, Error> {
-        let builder = self
-            .start(name, operands, attributes)
-            .add_results(results)
-            .add_regions_vec(regions);
+        let builder = self.start(name, operands, attributes).add_results(results).add_regions_vec(regions);
         self.finish(name, builder)
     }
 
-    fn start(
-        &self,
-        name: &str,
-        operands: &[Value<'c>],
-        attributes: &[(&str, Attribute<'c>)],
-    ) -> OperationBuilder<'c> {
-        let attributes: Vec<_> = attributes
-            .iter()
-            .map(|&(name, value)| (Identifier::new(self.context, name), value))
-            .collect();
-        OperationBuilder::new(name, self.location.get())
-            .add_operands(operands)
-            .add_attributes(&attributes)
+    fn start(&self, name: &str, operands: &[Value<'c>], attributes: &[(&str, Attribute<'c>)]) -> OperationBuilder<'c> {
+        let attributes: Vec<_> =
+            attributes.iter().map(|&(name, value)| (Identifier::new(self.context, name), value)).collect();
+        OperationBuilder::new(name, self.location.get()).add_operands(operands).add_attributes(&attributes)
     }
 
-    fn finish(
-        &self,
-        name: &str,
-        builder: OperationBuilder<'c>,
-    ) -> Result<OperationRef<'c, 'c>, Error> {
+    fn finish(&self, name: &str, builder: OperationBuilder<'c>) -> Result<OperationRef<'c, 'c>, Error> {
         let diagnostics = Diagnostics::attach(self.context);
-        let operation = builder.build().map_err(|_| Error::Build {
-            name: name.to_owned(),
-            messages: diagnostics.take(),
-        })?;
+        let operation =
+            builder.build().map_err(|_| Error::Build { name: name.to_owned(), messages: diagnostics.take() })?;
         let operation = self.block.get().append_operation(operation);
         self.ordinal.set(self.ordinal.get() + 1);
         if self.depth.get() == 0
@@ -280,9 +234,5 @@ fn results_of<'c>(operation: OperationRef<'c, 'c>) -> Vec<Value<'c>> {
 
 /// An operand error with the value's type as what was found.
 fn operand_error(name: &str, expected: &str, value: Value<'_>) -> Error {
-    Error::Operand {
-        name: name.to_owned(),
-        expected: expected.to_owned(),
-        found: value.r#type().to_string(),
-    }
+    Error::Operand { name: name.to_owned(), expected: expected.to_owned(), found: value.r#type().to_string() }
 }

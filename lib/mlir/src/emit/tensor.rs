@@ -45,16 +45,7 @@ fn numbers(sizes: &[Size<'_>]) -> Vec<i64> {
 }
 
 fn values<'c>(sizes: &[Size<'c>]) -> Vec<Value<'c>> {
-    sizes
-        .iter()
-        .filter_map(|size| {
-            if let Size::Value(value) = size {
-                Some(*value)
-            } else {
-                None
-            }
-        })
-        .collect()
+    sizes.iter().filter_map(|size| if let Size::Value(value) = size { Some(*value) } else { None }).collect()
 }
 
 fn count(values: &[Value<'_>]) -> i32 {
@@ -67,19 +58,13 @@ impl<'c> Builder<'c> {
         match types::dims(tensor.r#type()).get(axis) {
             Some(&DYNAMIC) => Ok(Size::Value(self.dim(tensor, axis)?)),
             Some(&size) => Ok(Size::Static(size)),
-            None => Err(operand_error(
-                "tensor.dim",
-                &format!("a tensor with axis {axis}"),
-                tensor,
-            )),
+            None => Err(operand_error("tensor.dim", &format!("a tensor with axis {axis}"), tensor)),
         }
     }
 
     /// The sizes of all axes.
     pub fn sizes(&self, tensor: Value<'c>) -> Result<Vec<Size<'c>>, Error> {
-        (0..types::dims(tensor.r#type()).len())
-            .map(|axis| self.size(tensor, axis))
-            .collect()
+        (0..types::dims(tensor.r#type()).len()).map(|axis| self.size(tensor, axis)).collect()
     }
 
     /// A size as an `index` value.
@@ -98,38 +83,18 @@ impl<'c> Builder<'c> {
 
     /// `tensor.empty`: undefined contents.
     pub fn empty(&self, sizes: &[Size<'c>], element: Type<'c>) -> Result<Value<'c>, Error> {
-        self.op1(
-            "tensor.empty",
-            &values(sizes),
-            types::tensor(&numbers(sizes), element),
-            &[],
-        )
+        self.op1("tensor.empty", &values(sizes), types::tensor(&numbers(sizes), element), &[])
     }
 
     /// `tensor.extract`; an index out of range is undefined behaviour.
     pub fn extract(&self, tensor: Value<'c>, indices: &[Value<'c>]) -> Result<Value<'c>, Error> {
-        let operands: Vec<_> = std::iter::once(tensor)
-            .chain(indices.iter().copied())
-            .collect();
-        self.op1(
-            "tensor.extract",
-            &operands,
-            types::element(tensor.r#type()),
-            &[],
-        )
+        let operands: Vec<_> = std::iter::once(tensor).chain(indices.iter().copied()).collect();
+        self.op1("tensor.extract", &operands, types::element(tensor.r#type()), &[])
     }
 
     /// `tensor.insert` of a scalar.
-    pub fn insert(
-        &self,
-        scalar: Value<'c>,
-        tensor: Value<'c>,
-        indices: &[Value<'c>],
-    ) -> Result<Value<'c>, Error> {
-        let operands: Vec<_> = [scalar, tensor]
-            .into_iter()
-            .chain(indices.iter().copied())
-            .collect();
+    pub fn insert(&self, scalar: Value<'c>, tensor: Value<'c>, indices: &[Value<'c>]) -> Result<Value<'c>, Error> {
+        let operands: Vec<_> = [scalar, tensor].into_iter().chain(indices.iter().copied()).collect();
         self.op1("tensor.insert", &operands, tensor.r#type(), &[])
     }
 
@@ -142,23 +107,13 @@ impl<'c> Builder<'c> {
                 found: "none".to_owned(),
             });
         };
-        self.op1(
-            "tensor.from_elements",
-            elements,
-            types::tensor(dims, first.r#type()),
-            &[],
-        )
+        self.op1("tensor.from_elements", elements, types::tensor(dims, first.r#type()), &[])
     }
 
     /// `tensor.splat`: one scalar in every element.
     pub fn splat(&self, scalar: Value<'c>, sizes: &[Size<'c>]) -> Result<Value<'c>, Error> {
         let operands: Vec<_> = std::iter::once(scalar).chain(values(sizes)).collect();
-        self.op1(
-            "tensor.splat",
-            &operands,
-            types::tensor(&numbers(sizes), scalar.r#type()),
-            &[],
-        )
+        self.op1("tensor.splat", &operands, types::tensor(&numbers(sizes), scalar.r#type()), &[])
     }
 
     /// `tensor.cast` between static and dynamic dimensions; nothing when the type is already that.
@@ -181,51 +136,27 @@ impl<'c> Builder<'c> {
         let result = types::tensor(&static_shape, types::element(tensor.r#type()));
         let attributes = [
             ("reassociation", attr::groups(self.context, groups)),
-            (
-                "static_output_shape",
-                attr::int64_array(self.context, &static_shape),
-            ),
+            ("static_output_shape", attr::int64_array(self.context, &static_shape)),
         ];
         self.op1("tensor.expand_shape", &operands, result, &attributes)
     }
 
     /// `tensor.collapse_shape`: group `i` of `groups` lists the source axes that become result axis `i`.
-    pub fn collapse_shape(
-        &self,
-        tensor: Value<'c>,
-        groups: &[Vec<usize>],
-    ) -> Result<Value<'c>, Error> {
+    pub fn collapse_shape(&self, tensor: Value<'c>, groups: &[Vec<usize>]) -> Result<Value<'c>, Error> {
         let dims = types::dims(tensor.r#type());
         let folded = groups.iter().map(|group| {
             group.iter().try_fold(1_i64, |product, &axis| {
-                dims.get(axis)
-                    .filter(|&&dim| dim != DYNAMIC)
-                    .and_then(|&dim| product.checked_mul(dim))
+                dims.get(axis).filter(|&&dim| dim != DYNAMIC).and_then(|&dim| product.checked_mul(dim))
             })
         });
         let shape: Vec<_> = folded.map(|dim| dim.unwrap_or(DYNAMIC)).collect();
         let result = types::tensor(&shape, types::element(tensor.r#type()));
-        self.op1(
-            "tensor.collapse_shape",
-            &[tensor],
-            result,
-            &[("reassociation", attr::groups(self.context, groups))],
-        )
+        self.op1("tensor.collapse_shape", &[tensor], result, &[("reassociation", attr::groups(self.context, groups))])
     }
 
     /// `tensor.reshape` to the sizes in `shape`, a 1-d tensor of `index` or integers; `dims` is the result's shape.
-    pub fn reshape(
-        &self,
-        tensor: Value<'c>,
-        shape: Value<'c>,
-        dims: &[i64],
-    ) -> Result<Value<'c>, Error> {
-        self.op1(
-            "tensor.reshape",
-            &[tensor, shape],
-            types::tensor(dims, types::element(tensor.r#type())),
-            &[],
-        )
+    pub fn reshape(&self, tensor: Value<'c>, shape: Value<'c>, dims: &[i64]) -> Result<Value<'c>, Error> {
+        self.op1("tensor.reshape", &[tensor, shape], types::tensor(dims, types::element(tensor.r#type())), &[])
     }
 
     /// `tensor.extract_slice` with the rank of its source.
@@ -237,12 +168,7 @@ impl<'c> Builder<'c> {
         strides: &[Size<'c>],
     ) -> Result<Value<'c>, Error> {
         let result = types::tensor(&numbers(sizes), types::element(tensor.r#type()));
-        self.slice(
-            "tensor.extract_slice",
-            &[tensor],
-            [offsets, sizes, strides],
-            result,
-        )
+        self.slice("tensor.extract_slice", &[tensor], [offsets, sizes, strides], result)
     }
 
     /// `tensor.insert_slice` of `part` into `whole`.
@@ -254,12 +180,7 @@ impl<'c> Builder<'c> {
         sizes: &[Size<'c>],
         strides: &[Size<'c>],
     ) -> Result<Value<'c>, Error> {
-        self.slice(
-            "tensor.insert_slice",
-            &[part, whole],
-            [offsets, sizes, strides],
-            whole.r#type(),
-        )
+        self.slice("tensor.insert_slice", &[part, whole], [offsets, sizes, strides], whole.r#type())
     }
 
     fn slice(
@@ -272,23 +193,14 @@ impl<'c> Builder<'c> {
         let [offsets, sizes, strides] = lists.map(values);
         let mut segments = vec![1_i32; tensors.len()];
         segments.extend([count(&offsets), count(&sizes), count(&strides)]);
-        let operands: Vec<_> = tensors
-            .iter()
-            .copied()
-            .chain(offsets)
-            .chain(sizes)
-            .chain(strides)
-            .collect();
+        let operands: Vec<_> = tensors.iter().copied().chain(offsets).chain(sizes).chain(strides).collect();
         let [static_offsets, static_sizes, static_strides] =
             lists.map(|list| attr::int64_array(self.context, &numbers(list)));
         let attributes = [
             ("static_offsets", static_offsets),
             ("static_sizes", static_sizes),
             ("static_strides", static_strides),
-            (
-                "operandSegmentSizes",
-                attr::int32_array(self.context, &segments),
-            ),
+            ("operandSegmentSizes", attr::int32_array(self.context, &segments)),
         ];
         self.op1(name, &operands, result, &attributes)
     }
@@ -303,59 +215,32 @@ impl<'c> Builder<'c> {
     ) -> Result<Value<'c>, Error> {
         let dims = types::dims(tensor.r#type());
         if low.len() != dims.len() || high.len() != dims.len() {
-            return Err(operand_error(
-                "tensor.pad",
-                &format!("a tensor of rank {}", low.len()),
-                tensor,
-            ));
+            return Err(operand_error("tensor.pad", &format!("a tensor of rank {}", low.len()), tensor));
         }
-        let shape: Vec<i64> = dims
-            .iter()
-            .zip(low)
-            .zip(high)
-            .map(|((&dim, low), high)| padded(dim, *low, *high))
-            .collect();
+        let shape: Vec<i64> =
+            dims.iter().zip(low).zip(high).map(|((&dim, low), high)| padded(dim, *low, *high)).collect();
         let (low_values, high_values) = (values(low), values(high));
         let segments = [1, count(&low_values), count(&high_values)];
-        let operands: Vec<_> = std::iter::once(tensor)
-            .chain(low_values)
-            .chain(high_values)
-            .collect();
+        let operands: Vec<_> = std::iter::once(tensor).chain(low_values).chain(high_values).collect();
         let attributes: [(&str, Attribute<'c>); 3] = [
             ("static_low", attr::int64_array(self.context, &numbers(low))),
-            (
-                "static_high",
-                attr::int64_array(self.context, &numbers(high)),
-            ),
-            (
-                "operandSegmentSizes",
-                attr::int32_array(self.context, &segments),
-            ),
+            ("static_high", attr::int64_array(self.context, &numbers(high))),
+            ("operandSegmentSizes", attr::int32_array(self.context, &segments)),
         ];
         let result = types::tensor(&shape, types::element(tensor.r#type()));
         let arguments = vec![self.index_type(); dims.len()];
-        let results = self.op_with_regions(
-            "tensor.pad",
-            &operands,
-            &[result],
-            &attributes,
-            &[arguments],
-            |b, _, _| {
-                b.untagged(|| b.op("tensor.yield", &[scalar], &[], &[]))
-                    .map(drop)
-            },
-        )?;
+        let results =
+            self.op_with_regions("tensor.pad", &operands, &[result], &attributes, &[arguments], |b, _, _| {
+                b.untagged(|| b.op("tensor.yield", &[scalar], &[], &[])).map(drop)
+            })?;
         Ok(results[0])
     }
 
     /// Joins tensors along an axis; all other sizes are taken from the first.
     pub fn concat(&self, tensors: &[Value<'c>], axis: usize) -> Result<Value<'c>, Error> {
-        let (Some(&first), true) = (
-            tensors.first(),
-            tensors
-                .iter()
-                .all(|&part| types::dims(part.r#type()).len() > axis),
-        ) else {
+        let (Some(&first), true) =
+            (tensors.first(), tensors.iter().all(|&part| types::dims(part.r#type()).len() > axis))
+        else {
             return Err(Error::Operand {
                 name: "concat".to_owned(),
                 expected: format!("at least one tensor, each with axis {axis}"),
@@ -384,9 +269,7 @@ impl<'c> Builder<'c> {
         match (lhs, rhs) {
             (Size::Static(0), other) | (other, Size::Static(0)) => Ok(other),
             (Size::Static(a), Size::Static(b)) => checked("sum of sizes", a.checked_add(b), a, b),
-            _ => Ok(Size::Value(
-                self.addi(self.size_value(lhs)?, self.size_value(rhs)?)?,
-            )),
+            _ => Ok(Size::Value(self.addi(self.size_value(lhs)?, self.size_value(rhs)?)?)),
         }
     }
 
@@ -394,12 +277,8 @@ impl<'c> Builder<'c> {
     pub fn mul_sizes(&self, lhs: Size<'c>, rhs: Size<'c>) -> Result<Size<'c>, Error> {
         match (lhs, rhs) {
             (Size::Static(1), other) | (other, Size::Static(1)) => Ok(other),
-            (Size::Static(a), Size::Static(b)) => {
-                checked("product of sizes", a.checked_mul(b), a, b)
-            }
-            _ => Ok(Size::Value(
-                self.muli(self.size_value(lhs)?, self.size_value(rhs)?)?,
-            )),
+            (Size::Static(a), Size::Static(b)) => checked("product of sizes", a.checked_mul(b), a, b),
+            _ => Ok(Size::Value(self.muli(self.size_value(lhs)?, self.size_value(rhs)?)?)),
         }
     }
 }
@@ -407,10 +286,9 @@ impl<'c> Builder<'c> {
 fn padded(dim: i64, low: Size<'_>, high: Size<'_>) -> i64 {
     match (dim, low, high) {
         (DYNAMIC, _, _) | (_, Size::Value(_), _) | (_, _, Size::Value(_)) => DYNAMIC,
-        (dim, Size::Static(low), Size::Static(high)) => dim
-            .checked_add(low)
-            .and_then(|sum| sum.checked_add(high))
-            .unwrap_or(DYNAMIC),
+        (dim, Size::Static(low), Size::Static(high)) => {
+            dim.checked_add(low).and_then(|sum| sum.checked_add(high)).unwrap_or(DYNAMIC)
+        }
     }
 }
 
