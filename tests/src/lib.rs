@@ -5,6 +5,7 @@
 pub mod archive;
 pub mod case;
 pub mod check;
+pub mod corrupt;
 pub mod model;
 pub mod tensors;
 pub mod tools;

@@ -1,0 +1,124 @@
+//! Pipes that break and pipes that repeat: a stream cut at any byte is refused by whoever reads it, with status 2 and
+//! no output file, and the same input gives the same bytes in any folder.
+
+#![expect(clippy::unwrap_used, reason = "what these helpers do not get fails the test")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use m2m_tests::tools;
+
+/// Runs `check` for every proper prefix of `stream`, on all cores, each thread in a folder of its own.
+fn every_cut(stream: &[u8], check: impl Fn(&[u8], &Path) -> Result<(), String> + Sync) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let work = |thread| {
+            let folder = tools::work_dir().unwrap();
+            let cuts = (thread..stream.len()).step_by(threads);
+            cuts.filter_map(|cut| {
+                check(&stream[..cut], folder.path()).err().map(|text| format!("cut at {cut}: {text}"))
+            })
+            .collect::<Vec<_>>()
+        };
+        let handles: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread))).collect();
+        handles.into_iter().flat_map(|handle| handle.join().unwrap()).collect()
+    });
+    assert!(wrong.is_empty(), "{} cuts went wrong:\n{}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
+}
+
+/// The tool must refuse the cut stream with status 2 and leave no `out`.
+fn refused(tool: &str, args: &[&str], cut: &[u8], folder: &Path) -> Result<(), String> {
+    let output = tools::run(tool, args, folder, cut).unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(2) {
+        return Err(format!("{tool}: {}: {said}", output.status));
+    }
+    if !said.starts_with(&format!("{tool}: <stdin>")) {
+        return Err(format!("{tool} does not name its input: {said}"));
+    }
+    // Whatever was passed on must not be a whole stream, so that the next stage fails too.
+    if output.stdout.windows(15).any(|window| window == b"{\"record\":\"end\"") {
+        return Err(format!("{tool} wrote an end record"));
+    }
+    if folder.join("out").exists() {
+        return Err(format!("{tool} left out behind"));
+    }
+    Ok(())
+}
+
+fn lowered(fixture: &str, folder: &Path) -> Vec<u8> {
+    let stream = tools::capture(fixture, folder).unwrap();
+    tools::expect_success("m2m-lower", tools::run::<&str>("m2m-lower", &[], folder, &stream).unwrap()).unwrap()
+}
+
+#[test]
+fn hash_refuses_a_stream_cut_at_any_byte() {
+    let folder = tools::work_dir().unwrap();
+    let stream = tools::capture("extra_files", folder.path()).unwrap();
+    every_cut(&stream, |cut, folder| {
+        std::fs::write(folder.join("cut.ndjson"), cut).unwrap();
+        let output = tools::run("m2m-hash", &["--check", "cut.ndjson"], folder, b"").unwrap();
+        match output.status.code() {
+            Some(1 | 2) => Ok(()),
+            _ => Err(output.status.to_string()),
+        }
+    });
+}
+
+#[test]
+fn lower_refuses_a_stream_cut_at_any_byte() {
+    if tools::without_mlir() {
+        return;
+    }
+    let folder = tools::work_dir().unwrap();
+    let stream = tools::capture("extra_files", folder.path()).unwrap();
+    every_cut(&stream, |cut, folder| {
+        refused("m2m-lower", &["-o", "out"], cut, folder)?;
+        if cut.len() % 16 == 0 { refused("m2m-lower", &[], cut, folder) } else { Ok(()) }
+    });
+}
+
+#[test]
+fn bundle_refuses_a_stream_cut_at_any_byte() {
+    if tools::without_mlir() {
+        return;
+    }
+    let folder = tools::work_dir().unwrap();
+    let stream = lowered("extra_files", folder.path());
+    every_cut(&stream, |cut, folder| refused("m2m-bundle", &["-o", "out"], cut, folder));
+}
+
+/// Every file of a folder by name.
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries.map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap())).collect()
+}
+
+#[test]
+fn the_pipe_gives_the_same_bytes_again_and_elsewhere() {
+    if tools::without_mlir() {
+        return;
+    }
+    for fixture in ["resnet_block", "gpt2_tiny_dynseq", "tied_shared", "layout_flat"] {
+        let bundles = [(), ()].map(|()| {
+            let folder = tools::work_dir().unwrap();
+            let stream = lowered(fixture, folder.path());
+            let output = tools::run("m2m-bundle", &["-o", "out"], folder.path(), &stream).unwrap();
+            tools::expect_success("m2m-bundle", output).unwrap();
+            contents(&folder.path().join("out"))
+        });
+        assert!(bundles[0].contains_key("model.mlir") && bundles[0].contains_key("receipt.json"), "{fixture}");
+        for (name, bytes) in &bundles[0] {
+            assert!(bundles[1].get(name) == Some(bytes), "{fixture}: {name} differs between two runs");
+        }
+        assert_eq!(bundles[0].len(), bundles[1].len(), "{fixture}");
+    }
+}
+
+#[test]
+fn capture_gives_the_same_bytes_again_and_elsewhere() {
+    for name in tools::model_names(&tools::fixtures()).unwrap() {
+        let streams = [(), ()].map(|()| tools::capture(&name, tools::work_dir().unwrap().path()).unwrap());
+        assert!(streams[0] == streams[1], "{name}: two captures differ");
+    }
+}
