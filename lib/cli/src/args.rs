@@ -67,9 +67,16 @@ impl OutputArgs {
 /// Where the files that a stream names are found.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct RootArgs {
-    /// Folder that relative paths in the stream start from
-    #[arg(long, value_name = "DIR", default_value = ".", hide_default_value = true)]
-    pub root: PathBuf,
+    /// Folder that relative paths in the stream start from, instead of the working directory
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+impl RootArgs {
+    /// The folder, where one is given.
+    pub fn path(&self) -> Option<&Path> {
+        self.root.as_deref()
+    }
 }
 
 /// Which nodes are meant.

@@ -36,6 +36,9 @@ pub enum Error {
     /// A folder that must be made is already there with content.
     #[error("{}: exists and is not an empty folder; use --force to replace it", .0.display())]
     NotEmpty(PathBuf),
+    /// A folder that has no name of its own cannot be put in place by a rename.
+    #[error("{}: cannot be replaced as a whole; name a folder inside it", .0.display())]
+    Nameless(PathBuf),
 }
 
 impl Error {
@@ -47,9 +50,11 @@ impl Error {
     /// The file or folder that the error is about.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Error::File { path, .. } | Error::IsFolder(path) | Error::OutputIsInput(path) | Error::NotEmpty(path) => {
-                Some(path)
-            }
+            Error::File { path, .. }
+            | Error::IsFolder(path)
+            | Error::OutputIsInput(path)
+            | Error::NotEmpty(path)
+            | Error::Nameless(path) => Some(path),
             Error::Stream { .. } | Error::BinaryOnTerminal => None,
         }
     }

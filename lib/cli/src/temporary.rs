@@ -147,9 +147,12 @@ impl TempDir {
         if !force && !is_free(target)? {
             return Err(Error::NotEmpty(target.to_path_buf()));
         }
-        watch_signals();
         // `out/` and `out` are the same folder; a rename needs the second spelling.
         let target: PathBuf = target.components().collect();
+        if target.file_name().is_none() {
+            return Err(Error::Nameless(target));
+        }
+        watch_signals();
         let mut list = pending();
         let mode = Permissions::from_mode(0o777);
         let made = tempfile::Builder::new().prefix(PREFIX).permissions(mode).tempdir_in(folder_of(&target));
