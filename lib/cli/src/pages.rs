@@ -36,22 +36,18 @@ fn completions(mut command: clap::Command, shell: Shell) -> Vec<u8> {
     out
 }
 
-fn manual(command: clap::Command) -> Vec<u8> {
+fn manual(mut command: clap::Command) -> Vec<u8> {
     let tail = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let version = command.get_version().unwrap_or_default().to_owned();
     let name = command.get_name().to_owned();
+    let usage = command.render_usage().to_string();
     let man = clap_mangen::Man::new(command.after_long_help(None)).date("").source(format!("{name} {version}"));
     let mut out = Vec::new();
-    let sections = [
-        clap_mangen::Man::render_title,
-        clap_mangen::Man::render_name_section,
-        clap_mangen::Man::render_synopsis_section,
-        clap_mangen::Man::render_description_section,
-        clap_mangen::Man::render_options_section,
-    ];
-    for section in sections {
-        section(&man, &mut out).expect("writing into memory cannot fail");
-    }
+    // Writing into memory cannot fail.
+    let _ = man.render_title(&mut out).and_then(|()| man.render_name_section(&mut out));
+    let line = usage.trim_start_matches("Usage:").trim();
+    out.extend(format!(".SH SYNOPSIS\n{}\n", literal(line)).into_bytes());
+    let _ = man.render_description_section(&mut out).and_then(|()| man.render_options_section(&mut out));
     out.extend(tail_sections(&tail).into_bytes());
     out
 }
