@@ -77,6 +77,18 @@ fn another_file_than_the_stream_names_is_refused() {
     assert!(refused(&shorter).contains("the stream says 53"));
 }
 
+#[test]
+fn tensors_must_be_the_ones_that_are_stated() {
+    let whole = text(&stream("raw.bin"));
+    let stated = |digest: &str| {
+        let edited = whole.replace("\"storage\":0}}\n", &format!("\"storage\":0}},\"sha256\":\"{digest}\"}}\n"));
+        m2m_digest::reseal(edited.as_bytes()).unwrap()
+    };
+    let right = m2m_digest::Digest::of(&raw_file()[..12]).to_string();
+    let message = refused(&stated(&right));
+    assert!(message.contains("out_0: the stream says sha256"), "only y0 has other data: {message}");
+}
+
 /// A zip of one stored entry; the data begin at byte 35.
 fn archive(data: &[u8]) -> Vec<u8> {
     let (name, size) = (b"w.bin", (data.len() as u32).to_le_bytes());

@@ -2,13 +2,13 @@
 
 use crate::folder::Folder;
 use crate::story::Story;
-use crate::weights::{Weight, weight_of, write_tensors};
+use crate::weights::{Sources, Weight, weight_of, write_tensors};
 use crate::{Error, Example};
-use m2m_tensor::source::Files;
 use std::collections::BTreeMap;
 
 /// Writes `inputs/N.safetensors` and `goldens/N.safetensors` for each golden record, in their order.
-pub(crate) fn write(folder: &mut Folder, story: &Story, files: &mut Files) -> Result<Vec<Example>, Error> {
+pub(crate) fn write(folder: &mut Folder, sources: &mut Sources) -> Result<Vec<Example>, Error> {
+    let story = sources.story;
     if story.goldens.is_empty() {
         return Ok(Vec::new());
     }
@@ -17,8 +17,8 @@ pub(crate) fn write(folder: &mut Folder, story: &Story, files: &mut Files) -> Re
     let mut examples = Vec::new();
     for (n, golden) in story.goldens.iter().enumerate() {
         let (inputs, goldens) = (format!("inputs/{n}.safetensors"), format!("goldens/{n}.safetensors"));
-        write_tensors(folder, &inputs, &gather(story, "in", &golden.inputs)?, &[], files, &|_| ())?;
-        write_tensors(folder, &goldens, &gather(story, "out", &golden.outputs)?, &[], files, &|_| ())?;
+        write_tensors(folder, &inputs, &gather(story, "in", &golden.inputs)?, &[], sources)?;
+        write_tensors(folder, &goldens, &gather(story, "out", &golden.outputs)?, &[], sources)?;
         examples.push(Example {
             engine: golden.engine.clone(),
             inputs,

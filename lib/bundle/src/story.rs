@@ -1,7 +1,8 @@
 //! What a stream says that a bundle needs, gathered while it is read to its end.
 
 use crate::Error;
-use m2m_record::{File, Golden, Graph, Line, Module, Seal, Source, Tensor, Tool};
+use m2m_digest::Digest;
+use m2m_record::{Data, File, Golden, Graph, Line, Module, Seal, Source, Tensor, Tool};
 use std::collections::HashMap;
 
 /// A sealed root graph.
@@ -22,7 +23,9 @@ pub(crate) struct Story {
     pub(crate) module: Option<Module>,
     pub(crate) tensors: HashMap<String, Tensor>,
     pub(crate) goldens: Vec<Golden>,
-    /// The id of the graph that is passing, and whether it is a root.
+    /// Digests that tools stated for data, by the data's JSON.
+    stated: HashMap<String, String>,
+    /// Whether the graph that is passing is a root.
     open: Option<bool>,
 }
 
@@ -44,6 +47,9 @@ impl Story {
             "module" => self.module = Some(line.parse()?),
             "tensor" => {
                 let tensor: Tensor = line.parse()?;
+                if let Some(sha256) = &tensor.sha256 {
+                    self.stated.insert(key_of(&tensor.data), sha256.clone());
+                }
                 self.tensors.insert(tensor.name.clone(), tensor);
             }
             "golden" => self.goldens.push(line.parse()?),
@@ -69,6 +75,17 @@ impl Story {
         Ok(())
     }
 
+    /// Compares the digest of data with the one that the tool that made them stated, if it did.
+    pub(crate) fn verify(&self, name: &str, data: &Data, found: Digest) -> Result<(), Error> {
+        match self.stated.get(&key_of(data)) {
+            Some(stated) if *stated != found.to_string() => {
+                let message = format!("{name}: the stream says sha256 {stated}; its data have {found}");
+                Err(Error::content(message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The module, without which there is nothing to bundle.
     pub(crate) fn module(&self) -> Result<&Module, Error> {
         self.module.as_ref().ok_or_else(|| Error::content("the stream has no module record; m2m-lower makes one"))
@@ -79,4 +96,8 @@ impl Story {
         let missing = || Error::content(format!("a golden names tensor {name:?}, which no tensor record introduces"));
         self.tensors.get(name).ok_or_else(missing)
     }
+}
+
+fn key_of(data: &Data) -> String {
+    serde_json::to_string(data).expect("data are plain JSON: no map keys, no floats that JSON lacks")
 }

@@ -7,7 +7,7 @@ use crate::folder::{Folder, NewFile};
 use crate::story::Story;
 use crate::{Error, TRACE_NAME};
 use m2m_digest::Hashed;
-use m2m_record::{File, Reader, Status, Tool, Writer, writer};
+use m2m_record::{File, Line, Reader, Status, Tool, Writer, writer};
 use sha2::{Digest as _, Sha256};
 use std::io::{Read, Write};
 
@@ -36,14 +36,9 @@ impl Trace {
         let mut story = Story::default();
         while let Some(line) = reader.next_line()? {
             story.take(&line)?;
-            if line.kind == "file" {
-                let mut file: File = line.parse()?;
-                file.path.clone_from(&file.name);
-                let mut bytes = Vec::new();
-                writer::render(&file, &mut bytes).map_err(|error| self.file.error(error))?;
-                self.line(&bytes)?;
-            } else {
-                self.line(line.bytes)?;
+            match moved(&line)? {
+                Some(bytes) => self.line(&bytes)?,
+                None => self.line(line.bytes)?,
             }
         }
         match reader.end() {
@@ -74,4 +69,20 @@ impl Trace {
         let records = self.records + 1 + files.len() as u64;
         Ok(Traced { hashed: folder.close(file)?, records })
     }
+}
+
+/// The line of a `file` record with its name for its path; `None` for a line that passes as it is.
+fn moved(line: &Line) -> Result<Option<Vec<u8>>, Error> {
+    if line.kind != "file" {
+        return Ok(None);
+    }
+    let mut file: File = line.parse()?;
+    if file.path == file.name {
+        return Ok(None);
+    }
+    file.path.clone_from(&file.name);
+    let mut bytes = Vec::new();
+    let fail = |error| Error::File { path: TRACE_NAME.into(), action: "write", error };
+    writer::render(&file, &mut bytes).map_err(fail)?;
+    Ok(Some(bytes))
 }

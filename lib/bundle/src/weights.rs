@@ -4,7 +4,7 @@ use crate::folder::Folder;
 use crate::story::Story;
 use crate::{Error, WEIGHTS_NAME};
 use m2m_digest::{Digest, Hashed, Hasher};
-use m2m_record::{DType, Data, Module, Type};
+use m2m_record::{ByteOrder, DType, Data, Module, Type};
 use m2m_tensor::safetensors::Plan;
 use m2m_tensor::source::{self, Files};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,15 +19,25 @@ pub(crate) struct Weight {
     pub(crate) shape: Vec<i64>,
 }
 
+/// Where tensors come from.
+pub(crate) struct Sources<'a> {
+    /// The open files.
+    pub(crate) files: Files,
+    /// What the stream says of them.
+    pub(crate) story: &'a Story,
+    /// Told how many more bytes are written.
+    pub(crate) advance: &'a dyn Fn(u64),
+}
+
 /// Two arguments with the same key are the same bytes: tied.
 type TieKey = (DType, Vec<i64>, Place);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Place {
-    /// Contiguous bytes of a mapped file: its address and size.
+    /// A named tensor: where its bytes are mapped, since names may be aliases.
     Mapped(usize, usize),
-    /// A strided or byte-swapped range: file, offset, strides, order.
-    Strided(String, u64, Option<Vec<i64>>, bool),
+    /// A range: file, offset, strides, whether the order is big.
+    Range(String, u64, Option<Vec<i64>>, bool),
 }
 
 /// What the weights file will hold, and which argument takes which of its tensors.
@@ -80,15 +90,10 @@ impl Weights {
     }
 
     /// Writes the file.
-    pub(crate) fn write(
-        &mut self,
-        folder: &mut Folder,
-        files: &mut Files,
-        advance: &dyn Fn(u64),
-    ) -> Result<Hashed, Error> {
-        let digests = write_tensors(folder, WEIGHTS_NAME, &self.stored, &self.aliases, files, advance)?;
-        self.digests = digests.1;
-        Ok(digests.0)
+    pub(crate) fn write(&mut self, folder: &mut Folder, sources: &mut Sources) -> Result<Hashed, Error> {
+        let (hashed, digests) = write_tensors(folder, WEIGHTS_NAME, &self.stored, &self.aliases, sources)?;
+        self.digests = digests;
+        Ok(hashed)
     }
 
     /// Bytes of all stored tensors.
@@ -104,8 +109,7 @@ pub(crate) fn write_tensors(
     file_name: &str,
     tensors: &BTreeMap<String, Weight>,
     aliases: &[(String, String)],
-    files: &mut Files,
-    advance: &dyn Fn(u64),
+    sources: &mut Sources,
 ) -> Result<(Hashed, BTreeMap<String, Digest>), Error> {
     let mut plan = Plan::new();
     for (name, weight) in tensors {
@@ -121,11 +125,13 @@ pub(crate) fn write_tensors(
     plan.write(&mut file, |name, sink| -> Result<(), Error> {
         let Some(weight) = tensors.get(name) else { return Ok(()) };
         let fail = |error| Error::Tensor { name: name.to_owned(), error };
-        let mut tee = Tee { sink, hasher: Hasher::default(), advance };
-        let view = files.view(&weight.data, weight.dtype, &weight.shape).map_err(fail)?;
+        let mut tee = Tee { sink, hasher: Hasher::default(), advance: sources.advance };
+        let view = sources.files.view(&weight.data, weight.dtype, &weight.shape).map_err(fail)?;
         view.write_contiguous(&mut tee).map_err(fail)?;
-        digests.insert(name.to_owned(), tee.hasher.finish().digest);
-        files.forget(&weight.data);
+        let digest = tee.hasher.finish().digest;
+        sources.story.verify(name, &weight.data, digest)?;
+        digests.insert(name.to_owned(), digest);
+        sources.files.forget(&weight.data);
         Ok(())
     })?;
     Ok((folder.close(file)?, digests))
@@ -189,14 +195,18 @@ fn unique_name(target: Option<&str>, value: &str, taken: &mut HashSet<String>) -
     Err(Error::content(format!("two arguments of the module are both called {value:?}")))
 }
 
+/// Ranges are compared as they are stated, so that planning touches none of their bytes.
 fn tie_key(weight: &Weight, files: &mut Files) -> Result<Option<TieKey>, source::Error> {
-    let view = files.view(&weight.data, weight.dtype, &weight.shape)?;
-    let place = match (&weight.data, view.as_contiguous()) {
-        (Data::Range { .. } | Data::Tensor { .. }, Some(bytes)) if !bytes.is_empty() => {
-            Place::Mapped(bytes.as_ptr() as usize, bytes.len())
+    let place = match &weight.data {
+        Data::Range { file, offset, bytes, strides, byteorder, .. } if *bytes > 0 => {
+            Place::Range(file.clone(), *offset, strides.clone(), *byteorder == ByteOrder::Big)
         }
-        (Data::Range { file, offset, bytes, strides, byteorder, .. }, None) if *bytes > 0 => {
-            Place::Strided(file.clone(), *offset, strides.clone(), *byteorder == m2m_record::ByteOrder::Big)
+        Data::Tensor { .. } => {
+            let view = files.view(&weight.data, weight.dtype, &weight.shape)?;
+            match view.as_contiguous() {
+                Some(bytes) if !bytes.is_empty() => Place::Mapped(bytes.as_ptr() as usize, bytes.len()),
+                _ => return Ok(None),
+            }
         }
         _ => return Ok(None),
     };

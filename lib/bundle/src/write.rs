@@ -4,7 +4,7 @@ use crate::folder::Folder;
 use crate::manifest::{Argument, Manifest, WeightsFile, to_json};
 use crate::story::Story;
 use crate::trace::Trace;
-use crate::weights::{Weights, open_files};
+use crate::weights::{Sources, Weights, open_files};
 use crate::{
     Error, Example, MANIFEST_NAME, MANIFEST_SCHEMA, META_NAME, Meta, ModelFile, WEIGHTS_NAME, example, module,
 };
@@ -38,8 +38,10 @@ pub fn write(input: impl Read, target: &Path, options: Options, advance: &dyn Fn
     let (model, module_file) = module::write(&mut folder, &story, options.root)?;
     let mut weights = Weights::plan(module, &mut files)?;
     let total = weights.bytes();
-    let hashed = weights.write(&mut folder, &mut files, &|bytes| advance(bytes, total))?;
-    let examples = example::write(&mut folder, &story, &mut files)?;
+    let advance = |bytes| advance(bytes, total);
+    let mut sources = Sources { files, story: &story, advance: &advance };
+    let hashed = weights.write(&mut folder, &mut sources)?;
+    let examples = example::write(&mut folder, &mut sources)?;
     let weights_file = weights_file(&weights, hashed);
     let manifest = manifest(module, &weights, model.clone(), weights_file.clone(), examples);
     folder.write(MANIFEST_NAME, &to_json(&manifest)?)?;
