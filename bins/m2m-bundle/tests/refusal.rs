@@ -27,7 +27,7 @@ fn refused(input: &[u8]) -> String {
 #[test]
 fn a_cut_stream_leaves_nothing() {
     let whole = stream("raw.bin");
-    let dir = tempfile::tempdir().unwrap();
+    let dir = sample::scratch();
     fs::write(dir.path().join("raw.bin"), raw_file()).unwrap();
     let target = dir.path().join("out");
     let options = m2m_bundle::Options { root: Some(dir.path()), force: false, tool: ("t", "1") };
@@ -176,7 +176,7 @@ fn next(state: &mut u64) -> usize {
 /// Only what means the same, such as a space in the last line, may pass; and then the trace is the same.
 #[test]
 fn ten_thousand_corrupted_streams_make_no_other_bundle() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = sample::scratch();
     let whole = prepare(dir.path());
     let target = dir.path().join("out");
     let options = m2m_bundle::Options { root: Some(dir.path()), force: true, tool: ("t", "1") };

@@ -140,7 +140,7 @@ fn corrupt(bytes: &mut Vec<u8>, state: &mut u64) -> bool {
 /// The check of the library is the one that the program runs; in process, ten thousand take a second.
 #[test]
 fn ten_thousand_corruptions_are_all_found() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let folder = dir.path().join("bundle");
     bundle(&folder);
     let names = ["meta.json", "model.mlir", "trace.ndjson", "receipt.json"];

@@ -109,6 +109,11 @@ pub fn stream_of(source: File, module: Option<Module>, goldens: bool, status: St
     writer.finish(status).unwrap()
 }
 
+/// A folder for thousands of small writes: in memory where there is such a file system.
+pub fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 /// Puts the raw file into `folder` and gives the stream that names it.
 pub fn prepare(folder: &Path) -> Vec<u8> {
     fs::write(folder.join(NAME), raw_file()).unwrap();
