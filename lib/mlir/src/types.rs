@@ -106,3 +106,9 @@ pub fn bits(r#type: Type<'_>) -> Option<u32> {
     }
     IntegerType::try_from(element).ok().map(|integer| integer.width())
 }
+
+/// The type of a value.
+pub fn of<'c>(value: crate::Value<'c>) -> Type<'c> {
+    use melior::ir::ValueLike;
+    value.r#type()
+}

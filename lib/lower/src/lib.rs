@@ -1,0 +1,9 @@
+//! Lowers the current graph to MLIR: a table of rules for each target.
+//!
+//! `prepare` comes first (in `m2m_aten`): it leaves only operators that the target's table has. `linalg::emit` then
+//! makes one function of the graph, node by node, and records which operations each node became.
+
+pub mod error;
+pub mod linalg;
+
+pub use error::{Error, Refusal};

@@ -1,0 +1,161 @@
+//! The entry function: its signature, what its arguments mean, and the conditions that it checks first.
+
+use super::cx::{Cx, Tensor, Val};
+use super::emit::WeightBinding;
+use crate::error::{Error, Result};
+use m2m_graph::Graph;
+use m2m_mlir::{CmpI, Type, Value, attr};
+use m2m_record::{Argument, Dim, Input, InputRole, ModuleResult, ScalarKind, Type as RecordType};
+use m2m_tensor::Expr;
+use std::collections::HashSet;
+
+/// Whether an input is a tensor that comes with the model.
+pub fn is_state(role: InputRole) -> bool {
+    matches!(role, InputRole::Parameter | InputRole::Buffer | InputRole::TensorConstant)
+}
+
+/// The module-level name of a weight that is bound as a global.
+fn global_name(input: &Input) -> String {
+    input.target.clone().unwrap_or_else(|| input.value.clone())
+}
+
+/// What the record says of each argument, in signature order. Literals are not arguments.
+pub fn arguments(graph: &Graph, binding: WeightBinding) -> Vec<Argument> {
+    let inputs = graph.inputs.iter().filter(|i| is_argument(i));
+    inputs
+        .map(|i| Argument {
+            value: i.value.clone(),
+            role: i.role,
+            target: i.target.clone(),
+            ty: i.ty.clone(),
+            data: i.data.clone(),
+            global: (binding == WeightBinding::Iree && is_state(i.role)).then(|| global_name(i)),
+        })
+        .collect()
+}
+
+fn is_argument(input: &Input) -> bool {
+    !matches!(input.role, InputRole::ConstantInput | InputRole::Token)
+        && matches!(input.ty, RecordType::Tensor(_) | RecordType::Scalar { .. })
+        && input.literal.is_none()
+}
+
+/// What the record says of each output.
+pub fn results(graph: &Graph) -> Vec<ModuleResult> {
+    let types = graph.types();
+    graph
+        .outputs
+        .iter()
+        .map(|o| ModuleResult {
+            value: o.value.clone(),
+            literal: o.literal.clone(),
+            role: o.role,
+            target: o.target.clone(),
+            ty: o.value.as_deref().and_then(|v| types.get(v)).map(|t| (*t).clone()),
+        })
+        .collect()
+}
+
+/// The MLIR type of a function argument or result: tensors as they are, Python numbers as i64, f64, i1.
+pub fn signature_type<'c>(cx: &Cx<'c>, ty: &RecordType) -> Result<Type<'c>> {
+    match ty {
+        RecordType::Tensor(t) => cx.tensor_type(t.dtype, &t.shape),
+        RecordType::Scalar { kind: ScalarKind::Int, .. } => Ok(cx.b.elem("i64")?),
+        RecordType::Scalar { kind: ScalarKind::Float, .. } => Ok(cx.b.elem("f64")?),
+        RecordType::Scalar { kind: ScalarKind::Bool, .. } => Ok(cx.b.elem("bool")?),
+        other => Err(Error::unsupported(format!("{other:?} as an argument or result"))),
+    }
+}
+
+/// Declares a global for each weight that IREE is to bind by name.
+pub fn globals(cx: &Cx<'_>, arguments: &[Argument]) -> Result<()> {
+    for argument in arguments {
+        let Some(name) = &argument.global else { continue };
+        let context = cx.b.context();
+        let ty = signature_type(cx, &argument.ty)?;
+        let quoted = |s: &str| format!("\"{}\"", s.replace('\\', "\\5C").replace('"', "\\22"));
+        let value = format!("#flow.parameter.named<\"model\"::{}> : {ty}", quoted(name));
+        cx.b.op(
+            "ml_program.global",
+            &[],
+            &[],
+            &[
+                ("sym_name", attr::string(context, name)),
+                ("sym_visibility", attr::string(context, "private")),
+                ("type", attr::r#type(ty)),
+                ("value", attr::parse(context, &value)?),
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+/// Defines every input of the graph: function arguments, loaded globals, literals.
+pub fn define_inputs<'c>(cx: &mut Cx<'c>, graph: &Graph, arguments: &[Argument], values: &[Value<'c>]) -> Result<()> {
+    let mut values = values.iter().copied();
+    for argument in arguments {
+        let value = match &argument.global {
+            Some(name) => {
+                let ty = signature_type(cx, &argument.ty)?;
+                let symbol = attr::symbol(cx.b.context(), name);
+                cx.b.op1("ml_program.global_load_const", &[], ty, &[("global", symbol)])?
+            }
+            None => values.next().ok_or_else(|| Error::Graph("more inputs than arguments".into()))?,
+        };
+        let defined = match &argument.ty {
+            RecordType::Tensor(t) => Val::Tensor(Tensor { value, dtype: t.dtype, shape: t.shape.clone() }),
+            RecordType::Scalar { kind: ScalarKind::Int, expr } => {
+                let value = cx.b.index_cast(value, cx.b.index_type())?;
+                if let Some(expr) = expr.as_ref().and_then(|e| e.parse::<Expr>().ok()) {
+                    cx.symbols.bind_from(&cx.b, &expr, value)?;
+                }
+                Val::Scalar(ScalarKind::Int, value)
+            }
+            RecordType::Scalar { kind, .. } => Val::Scalar(*kind, value),
+            _ => Val::None,
+        };
+        cx.define(&argument.value, defined)?;
+    }
+    for input in graph.inputs.iter().filter(|i| !is_argument(i)) {
+        cx.define(&input.value, Val::None)?;
+    }
+    Ok(())
+}
+
+/// Checks what the program was exported for: ranges of symbols, and dimensions that must agree with one another.
+pub fn assertions(cx: &mut Cx<'_>, graph: &Graph) -> Result<()> {
+    let mut seen: HashSet<String> = HashSet::new();
+    for input in graph.inputs.iter().filter(|i| i.role == InputRole::UserInput) {
+        let Some(t) = input.ty.as_tensor() else { continue };
+        for (axis, dim) in t.shape.iter().enumerate() {
+            let Dim::Expr(text) = dim else { continue };
+            let expr: Expr = text.parse().map_err(|e| Error::Graph(format!("{e}")))?;
+            let is_source = matches!(&expr, Expr::Sym(name) if seen.insert(name.clone()));
+            if is_source || !cx.symbols.knows(&expr) {
+                continue;
+            }
+            let actual = cx.tensor(&input.value)?.value;
+            let actual = cx.b.dim(actual, axis)?;
+            let expected = cx.symbols.value(&cx.b, &expr)?;
+            let equal = cx.b.cmpi(CmpI::Eq, actual, expected)?;
+            cx.b.assert(equal, &format!("{}: dimension {axis} must be {text}", input.value))?;
+        }
+    }
+    for symbol in &graph.symbols {
+        let expr = Expr::sym(&symbol.name);
+        if !cx.symbols.knows(&expr) {
+            continue;
+        }
+        let value = cx.symbols.value(&cx.b, &expr)?;
+        // As PyTorch's own entry check: a lower bound of 2 only says that 0 and 1 were not specialized on.
+        if let Some(min) = symbol.min.filter(|min| *min > 2) {
+            let holds = cx.b.cmpi(CmpI::Sge, value, cx.b.const_index(min)?)?;
+            cx.b.assert(holds, &format!("{} must be at least {min}", symbol.name))?;
+        }
+        if let Some(max) = symbol.max {
+            let holds = cx.b.cmpi(CmpI::Sle, value, cx.b.const_index(max)?)?;
+            cx.b.assert(holds, &format!("{} must be at most {max}", symbol.name))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! Symbols and expressions as `index` values.
+//!
+//! A symbol is bound where its value first exists: at an input whose shape it stands in, or at a result that depends on
+//! data. Expressions become `arith` on `index`, each canonical text once.
+
+use crate::error::{Error, Result};
+use m2m_mlir::{Builder, CmpI, Size, Value};
+use m2m_record::Dim;
+use m2m_tensor::Expr;
+use m2m_tensor::expr::Cmp;
+use std::collections::HashMap;
+
+/// Values of symbols and of expressions over them.
+#[derive(Default)]
+pub struct Symbols<'c> {
+    values: HashMap<String, Value<'c>>,
+}
+
+impl<'c> Symbols<'c> {
+    /// Says what a symbol is.
+    pub fn bind(&mut self, name: &str, value: Value<'c>) {
+        self.values.entry(name.to_owned()).or_insert(value);
+    }
+
+    /// Whether every symbol of an expression is bound.
+    pub fn knows(&self, expr: &Expr) -> bool {
+        let mut all = true;
+        expr.for_each_symbol(&mut |name| all &= self.values.contains_key(name));
+        all
+    }
+
+    /// Binds the symbol of a shape entry from the run-time size at that place: `s0` directly, `2*s0+1` by inversion.
+    /// Gives true if it bound one.
+    pub fn bind_from(&mut self, b: &Builder<'c>, expr: &Expr, size: Value<'c>) -> Result<bool> {
+        if self.knows(expr) {
+            return Ok(false);
+        }
+        let bound = match expr {
+            Expr::Sym(name) => Some((name.clone(), size)),
+            Expr::Add(terms) => match terms.as_slice() {
+                [term, Expr::Int(offset)] => {
+                    let less = b.subi(size, b.const_index(*offset)?)?;
+                    return self.bind_from(b, term, less);
+                }
+                _ => None,
+            },
+            Expr::Mul(factors) => match factors.as_slice() {
+                [Expr::Int(n), Expr::Sym(name)] if *n > 0 => {
+                    Some((name.clone(), b.divsi(size, b.const_index(*n)?)?))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        match bound {
+            Some((name, value)) => {
+                self.bind(&name, value);
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// A dimension as a size.
+    pub fn size(&mut self, b: &Builder<'c>, dim: &Dim) -> Result<Size<'c>> {
+        match dim {
+            Dim::Int(n) => Ok(Size::Static(*n)),
+            Dim::Expr(text) => {
+                if let Some(value) = self.values.get(text) {
+                    return Ok(Size::Value(*value));
+                }
+                let expr: Expr = text.parse().map_err(|e| Error::Graph(format!("{e}")))?;
+                Ok(match expr {
+                    Expr::Int(n) => Size::Static(n),
+                    expr => Size::Value(self.value(b, &expr)?),
+                })
+            }
+        }
+    }
+
+    /// An integer expression as an `index` value.
+    pub fn value(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<Value<'c>> {
+        let key = expr.to_string();
+        if let Some(value) = self.values.get(&key) {
+            return Ok(*value);
+        }
+        let value = self.compute(b, expr)?;
+        if !matches!(expr, Expr::Int(_)) {
+            self.values.insert(key, value);
+        }
+        Ok(value)
+    }
+
+    fn compute(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<Value<'c>> {
+        match expr {
+            Expr::Int(n) => Ok(b.const_index(*n)?),
+            Expr::Sym(name) => Err(Error::unsupported(format!("symbol {name} has no value here: no input's shape gives it"))),
+            Expr::Add(items) => self.fold(b, items, |b, x, y| b.addi(x, y)),
+            Expr::Mul(items) => self.fold(b, items, |b, x, y| b.muli(x, y)),
+            Expr::Max(items) => self.fold(b, items, |b, x, y| b.maxsi(x, y)),
+            Expr::Min(items) => self.fold(b, items, |b, x, y| b.minsi(x, y)),
+            Expr::FloorDiv(x, y) => Ok(b.floordivsi(self.value(b, x)?, self.value(b, y)?)?),
+            Expr::Mod(x, y) => {
+                let (x, y) = (self.value(b, x)?, self.value(b, y)?);
+                let quotient = b.floordivsi(x, y)?;
+                Ok(b.subi(x, b.muli(quotient, y)?)?)
+            }
+            Expr::Ceil(inner) | Expr::Floor(inner) | Expr::Trunc(inner) => {
+                let Expr::Div(x, y) = inner.as_ref() else { return Err(not_integer(expr)) };
+                let (x, y) = (self.value(b, x)?, self.value(b, y)?);
+                Ok(match expr {
+                    Expr::Ceil(_) => b.ceildivsi(x, y)?,
+                    Expr::Floor(_) => b.floordivsi(x, y)?,
+                    _ => b.divsi(x, y)?,
+                })
+            }
+            Expr::Pow(base, exponent) => match exponent.as_int() {
+                Some(n @ 1..=16) => {
+                    let items = vec![base.as_ref().clone(); n as usize];
+                    self.fold(b, &items, |b, x, y| b.muli(x, y))
+                }
+                _ => Err(not_integer(expr)),
+            },
+            Expr::Where(c, x, y) => {
+                let condition = self.condition(b, c)?;
+                Ok(b.select(condition, self.value(b, x)?, self.value(b, y)?)?)
+            }
+            _ => Err(not_integer(expr)),
+        }
+    }
+
+    fn fold(
+        &mut self,
+        b: &Builder<'c>,
+        items: &[Expr],
+        op: fn(&Builder<'c>, Value<'c>, Value<'c>) -> std::result::Result<Value<'c>, m2m_mlir::Error>,
+    ) -> Result<Value<'c>> {
+        let mut result = None;
+        for item in items {
+            let value = self.value(b, item)?;
+            result = Some(match result {
+                None => value,
+                Some(so_far) => op(b, so_far, value)?,
+            });
+        }
+        result.ok_or_else(|| Error::Graph("an operation over no operands".into()))
+    }
+
+    /// A condition as an `i1` value.
+    pub fn condition(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<Value<'c>> {
+        match expr {
+            Expr::Bool(value) => Ok(b.const_bool(*value)?),
+            Expr::Cmp(op, x, y) => {
+                let predicate = match op {
+                    Cmp::Eq => CmpI::Eq,
+                    Cmp::Ne => CmpI::Ne,
+                    Cmp::Lt => CmpI::Slt,
+                    Cmp::Le => CmpI::Sle,
+                    Cmp::Gt => CmpI::Sgt,
+                    Cmp::Ge => CmpI::Sge,
+                };
+                Ok(b.cmpi(predicate, self.value(b, x)?, self.value(b, y)?)?)
+            }
+            Expr::And(items) => self.logical(b, items, |b, x, y| b.andi(x, y)),
+            Expr::Or(items) => self.logical(b, items, |b, x, y| b.ori(x, y)),
+            Expr::Not(inner) => Ok(b.xori(self.condition(b, inner)?, b.const_bool(true)?)?),
+            other => {
+                let value = self.value(b, other)?;
+                Ok(b.cmpi(CmpI::Ne, value, b.const_index(0)?)?)
+            }
+        }
+    }
+
+    fn logical(
+        &mut self,
+        b: &Builder<'c>,
+        items: &[Expr],
+        op: fn(&Builder<'c>, Value<'c>, Value<'c>) -> std::result::Result<Value<'c>, m2m_mlir::Error>,
+    ) -> Result<Value<'c>> {
+        let mut result = b.const_bool(matches!(items, [Expr::Bool(true)]) || items.is_empty())?;
+        for (k, item) in items.iter().enumerate() {
+            let value = self.condition(b, item)?;
+            result = if k == 0 { value } else { op(b, result, value)? };
+        }
+        Ok(result)
+    }
+}
+
+fn not_integer(expr: &Expr) -> Error {
+    Error::unsupported(format!("{expr} is not integer arithmetic"))
+}

@@ -1,0 +1,233 @@
+//! Every operator that lowers to linalg directly, one row each.
+//!
+//! A plain operator is a row with its arithmetic; an operator that needs thought has a rule of its own. The order has
+//! no meaning but is kept sorted. Whatever has no row here is decomposed into operators that have one, or refused.
+
+use super::cx::{Cx, Val};
+use super::elementwise::binary::{self, Binary};
+use super::elementwise::unary::{self, Unary};
+use super::elementwise::select;
+use super::scalar::Compare;
+use super::{create, matmul, view};
+use crate::error::Result;
+use m2m_aten::bind::Bound;
+use m2m_record::Node;
+
+/// A rule of its own.
+pub type Rule = for<'c> fn(&mut Cx<'c>, &Node, &Bound<'_>) -> Result<Vec<Val<'c>>>;
+
+/// The file that an operator's rule is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each family is the file of its name")]
+pub enum Family {
+    Unary,
+    Binary,
+    Select,
+    View,
+    Matmul,
+    Create,
+    Conv,
+    Pool,
+    Reduce,
+    Scan,
+    Sort,
+    Index,
+}
+
+/// How an operator is lowered.
+#[derive(Clone, Copy)]
+#[allow(missing_docs, reason = "each variant names the builder in `elementwise` that runs it")]
+pub enum Kind {
+    Unary(Unary),
+    Predicate(Unary),
+    Binary(Binary),
+    Compare(Compare),
+    Logical(Binary),
+    Rule(Rule),
+}
+
+/// One operator.
+pub struct Row {
+    /// Its name with the overload.
+    pub op: &'static str,
+    /// Where its rule is.
+    pub family: Family,
+    /// The structured operation that its result comes from.
+    pub emits: &'static str,
+    /// How.
+    pub kind: Kind,
+}
+
+impl Row {
+    /// Runs the row for a node.
+    pub fn lower<'c>(&self, cx: &mut Cx<'c>, node: &Node, bound: &Bound<'_>) -> Result<Vec<Val<'c>>> {
+        match self.kind {
+            Kind::Unary(body) => unary::lower(cx, node, bound, body),
+            Kind::Predicate(body) => unary::lower_predicate(cx, node, bound, body),
+            Kind::Binary(body) => binary::lower(cx, node, bound, body),
+            Kind::Compare(op) => binary::lower_compare(cx, node, bound, op),
+            Kind::Logical(body) => binary::lower_logical(cx, node, bound, body),
+            Kind::Rule(rule) => rule(cx, node, bound),
+        }
+    }
+}
+
+/// The row of an operator.
+pub fn find(op: &str) -> Option<&'static Row> {
+    TABLE.binary_search_by_key(&op, |row| row.op).ok().map(|at| &TABLE[at])
+}
+
+const fn row(op: &'static str, family: Family, emits: &'static str, kind: Kind) -> Row {
+    Row { op, family, emits, kind }
+}
+
+const fn unary_row(op: &'static str, body: Unary) -> Row {
+    row(op, Family::Unary, "linalg.generic", Kind::Unary(body))
+}
+
+const fn predicate(op: &'static str, body: Unary) -> Row {
+    row(op, Family::Unary, "linalg.generic", Kind::Predicate(body))
+}
+
+const fn binary_row(op: &'static str, body: Binary) -> Row {
+    row(op, Family::Binary, "linalg.generic", Kind::Binary(body))
+}
+
+const fn compare(op: &'static str, comparison: Compare) -> Row {
+    row(op, Family::Binary, "linalg.generic", Kind::Compare(comparison))
+}
+
+const fn logical(op: &'static str, body: Binary) -> Row {
+    row(op, Family::Binary, "linalg.generic", Kind::Logical(body))
+}
+
+const fn rule(op: &'static str, family: Family, emits: &'static str, rule: Rule) -> Row {
+    row(op, family, emits, Kind::Rule(rule))
+}
+
+/// All rows, sorted by operator.
+pub const TABLE: &[Row] = &[
+    unary_row("aten._to_copy.default", unary::identity),
+    unary_row("aten.abs.default", unary::abs),
+    unary_row("aten.acos.default", unary::acos),
+    unary_row("aten.acosh.default", unary::acosh),
+    binary_row("aten.add.Scalar", binary::add),
+    binary_row("aten.add.Tensor", binary::add),
+    rule("aten.arange.start_step", Family::Create, "linalg.generic", create::arange),
+    unary_row("aten.asin.default", unary::asin),
+    unary_row("aten.asinh.default", unary::asinh),
+    unary_row("aten.atan.default", unary::atan),
+    binary_row("aten.atan2.default", binary::atan2),
+    unary_row("aten.atanh.default", unary::atanh),
+    binary_row("aten.bitwise_and.Scalar", binary::bitwise_and),
+    binary_row("aten.bitwise_and.Tensor", binary::bitwise_and),
+    binary_row("aten.bitwise_left_shift.Tensor", binary::shift_left),
+    binary_row("aten.bitwise_left_shift.Tensor_Scalar", binary::shift_left),
+    unary_row("aten.bitwise_not.default", unary::bitwise_not),
+    binary_row("aten.bitwise_or.Scalar", binary::bitwise_or),
+    binary_row("aten.bitwise_or.Tensor", binary::bitwise_or),
+    binary_row("aten.bitwise_right_shift.Tensor", binary::shift_right),
+    binary_row("aten.bitwise_right_shift.Tensor_Scalar", binary::shift_right),
+    binary_row("aten.bitwise_xor.Scalar", binary::bitwise_xor),
+    binary_row("aten.bitwise_xor.Tensor", binary::bitwise_xor),
+    rule("aten.bmm.default", Family::Matmul, "linalg.batch_matmul", matmul::bmm),
+    rule("aten.cat.default", Family::View, "tensor.insert_slice", view::cat),
+    unary_row("aten.ceil.default", unary::ceil),
+    rule("aten.clamp.Tensor", Family::Select, "linalg.generic", select::clamp_tensor),
+    unary_row("aten.clamp.default", unary::clamp),
+    unary_row("aten.clone.default", unary::identity),
+    rule("aten.constant_pad_nd.default", Family::View, "tensor.pad", view::constant_pad),
+    binary_row("aten.copysign.Tensor", binary::copysign),
+    unary_row("aten.cos.default", unary::cos),
+    unary_row("aten.cosh.default", unary::cosh),
+    binary_row("aten.div.Scalar", binary::div),
+    binary_row("aten.div.Scalar_mode", binary::div),
+    binary_row("aten.div.Tensor", binary::div),
+    binary_row("aten.div.Tensor_mode", binary::div),
+    unary_row("aten.elu.default", unary::elu),
+    compare("aten.eq.Scalar", Compare::Eq),
+    compare("aten.eq.Tensor", Compare::Eq),
+    unary_row("aten.erf.default", unary::erf),
+    unary_row("aten.erfc.default", unary::erfc),
+    unary_row("aten.exp.default", unary::exp),
+    unary_row("aten.exp2.default", unary::exp2),
+    rule("aten.expand.default", Family::View, "linalg.broadcast", view::expand),
+    unary_row("aten.expm1.default", unary::expm1),
+    unary_row("aten.floor.default", unary::floor),
+    binary_row("aten.floor_divide.Scalar", binary::floor_divide),
+    binary_row("aten.floor_divide.default", binary::floor_divide),
+    binary_row("aten.fmod.Scalar", binary::fmod),
+    binary_row("aten.fmod.Tensor", binary::fmod),
+    rule("aten.full.default", Family::Create, "linalg.fill", create::full),
+    compare("aten.ge.Scalar", Compare::Ge),
+    compare("aten.ge.Tensor", Compare::Ge),
+    unary_row("aten.gelu.default", unary::gelu),
+    compare("aten.gt.Scalar", Compare::Gt),
+    compare("aten.gt.Tensor", Compare::Gt),
+    unary_row("aten.hardshrink.default", unary::hardshrink),
+    unary_row("aten.hardsigmoid.default", unary::hardsigmoid),
+    unary_row("aten.hardswish.default", unary::hardswish),
+    unary_row("aten.hardtanh.default", unary::hardtanh),
+    predicate("aten.isfinite.default", unary::isfinite),
+    predicate("aten.isinf.default", unary::isinf),
+    predicate("aten.isnan.default", unary::isnan),
+    compare("aten.le.Scalar", Compare::Le),
+    compare("aten.le.Tensor", Compare::Le),
+    unary_row("aten.leaky_relu.default", unary::leaky_relu),
+    rule("aten.linear.default", Family::Matmul, "linalg.matmul", matmul::linear),
+    unary_row("aten.log.default", unary::log),
+    unary_row("aten.log10.default", unary::log10),
+    unary_row("aten.log1p.default", unary::log1p),
+    unary_row("aten.log2.default", unary::log2),
+    unary_row("aten.log_sigmoid.default", unary::log_sigmoid),
+    logical("aten.logical_and.default", binary::bitwise_and),
+    predicate("aten.logical_not.default", unary::logical_not),
+    logical("aten.logical_or.default", binary::bitwise_or),
+    logical("aten.logical_xor.default", binary::bitwise_xor),
+    compare("aten.lt.Scalar", Compare::Lt),
+    compare("aten.lt.Tensor", Compare::Lt),
+    rule("aten.masked_fill.Scalar", Family::Select, "linalg.generic", select::masked_fill),
+    rule("aten.masked_fill.Tensor", Family::Select, "linalg.generic", select::masked_fill),
+    binary_row("aten.maximum.default", binary::maximum),
+    binary_row("aten.minimum.default", binary::minimum),
+    unary_row("aten.mish.default", unary::mish),
+    rule("aten.mm.default", Family::Matmul, "linalg.matmul", matmul::mm),
+    binary_row("aten.mul.Scalar", binary::mul),
+    binary_row("aten.mul.Tensor", binary::mul),
+    compare("aten.ne.Scalar", Compare::Ne),
+    compare("aten.ne.Tensor", Compare::Ne),
+    unary_row("aten.neg.default", unary::neg),
+    rule("aten.permute.default", Family::View, "linalg.transpose", view::permute),
+    binary_row("aten.pow.Scalar", binary::pow),
+    binary_row("aten.pow.Tensor_Scalar", binary::pow),
+    binary_row("aten.pow.Tensor_Tensor", binary::pow),
+    unary_row("aten.reciprocal.default", unary::reciprocal),
+    unary_row("aten.relu.default", unary::relu),
+    unary_row("aten.relu6.default", unary::relu6),
+    binary_row("aten.remainder.Scalar", binary::remainder),
+    binary_row("aten.remainder.Scalar_Tensor", binary::remainder),
+    binary_row("aten.remainder.Tensor", binary::remainder),
+    unary_row("aten.round.default", unary::round),
+    unary_row("aten.rsqrt.default", unary::rsqrt),
+    rule("aten.select.int", Family::View, "tensor.extract_slice", view::select),
+    unary_row("aten.sgn.default", unary::sign),
+    unary_row("aten.sigmoid.default", unary::sigmoid),
+    unary_row("aten.sign.default", unary::sign),
+    unary_row("aten.silu.default", unary::silu),
+    unary_row("aten.sin.default", unary::sin),
+    unary_row("aten.sinh.default", unary::sinh),
+    rule("aten.slice.Tensor", Family::View, "tensor.extract_slice", view::slice),
+    unary_row("aten.softplus.default", unary::softplus),
+    unary_row("aten.softshrink.default", unary::softshrink),
+    unary_row("aten.sqrt.default", unary::sqrt),
+    binary_row("aten.sub.Scalar", binary::sub),
+    binary_row("aten.sub.Tensor", binary::sub),
+    unary_row("aten.tan.default", unary::tan),
+    unary_row("aten.tanh.default", unary::tanh),
+    unary_row("aten.threshold.default", unary::threshold),
+    rule("aten.tril.default", Family::Create, "linalg.generic", create::tril),
+    rule("aten.triu.default", Family::Create, "linalg.generic", create::triu),
+    unary_row("aten.trunc.default", unary::trunc),
+    rule("aten.view.default", Family::View, "tensor.expand_shape", view::view),
+    rule("aten.where.self", Family::Select, "linalg.generic", select::where_self),
+];
