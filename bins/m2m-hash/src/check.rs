@@ -119,7 +119,7 @@ impl Checker<'_> {
         }
         let count = report.findings.len();
         let words = if count == 1 { "difference" } else { "differences" };
-        let text = format!("{count} {words} found, {} files are as listed", report.matched);
+        let text = format!("{count} {words} found; files as listed: {}", report.matched);
         self.messages.send(&Message::error(text).input(name));
         if report.is_incomplete() { Status::Failed } else { Status::No }
     }
