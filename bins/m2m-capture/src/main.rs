@@ -50,7 +50,9 @@ fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
     let (mut output, diagnostics) = capture.write(&origin, VERSION, weights, output).at_input(&shown)?;
     output.flush().map_err(|e| output.error(e))?;
     output.finish()?;
-    diagnostics.iter().for_each(|diagnostic| messages.send(&message(diagnostic).input(&shown)));
+    // Notes are for who reads the stream; the person at the terminal hears of what may go wrong.
+    let grave = diagnostics.iter().filter(|diagnostic| diagnostic.severity != Severity::Note);
+    grave.for_each(|diagnostic| messages.send(&message(diagnostic).input(&shown)));
     Ok(Status::Done)
 }
 

@@ -10,7 +10,7 @@ use m2m_record::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::archive::{Archive, Layout, Program};
+use crate::archive::{Archive, Program};
 use crate::graph::Emitter;
 use crate::notes::Notes;
 use crate::schema::{self, Argument, ExportedProgram, Graph, InputSpec, ModuleCallSignature, OutputSpec};
@@ -295,9 +295,6 @@ impl<'a> Capture<'a> {
         if !others.is_empty() {
             let message = format!("the archive's other programs are not in this stream: {}", others.join(", "));
             notes.tell(Severity::Note, "other-program", None, message);
-        }
-        if self.archive.layout() == Layout::Flat && self.program.schema_version.major < 8 {
-            notes.skip("keyword-only marks (the file does not tell positional arguments from keywords)");
         }
     }
 }

@@ -176,11 +176,12 @@ impl<'p, W: Write> Emitter<'p, '_, W> {
             ..NodeRecord::default()
         };
         self.next_node += 1;
+        let order = positional_names(&record.op, node);
         let mut positional = true;
         for (k, input) in node.inputs.iter().enumerate() {
             self.notes.unknown("NamedArgument", &input.unknown);
             let arg = args::convert(&input.arg, graphs).map_err(|e| format!("argument {:?}: {e}", input.name.as_ref()))?;
-            positional = positional && is_positional(&record.op, k, input);
+            positional = positional && is_positional(&order, k, input);
             if positional {
                 record.args.push(arg);
             } else if record.kwargs.insert((&input.name).into(), arg).is_some() {
@@ -191,13 +192,25 @@ impl<'p, W: Write> Emitter<'p, '_, W> {
     }
 }
 
-/// Whether an argument stands in the call's list. Up to torch 2.6 the file does not say, so that an argument is
-/// positional there when it has no name, or when it is an operand of symbol arithmetic.
-fn is_positional(op: &str, _index: usize, input: &NamedArgument<'_>) -> bool {
+/// The names of an operator's positional arguments, for files that do not tell them from keywords (up to torch 2.6).
+/// Arguments are listed there in the schema's order, so a prefix of the list is positional.
+fn positional_names(op: &str, node: &Node<'_>) -> Vec<&'static str> {
+    if op.starts_with("sym.") {
+        return vec!["a", "b"];
+    }
+    if node.inputs.iter().all(|input| input.kind.is_some()) {
+        return Vec::new();
+    }
+    let schema = m2m_aten::schema::find(op);
+    schema.iter().flat_map(|s| &s.args).filter(|arg| !arg.is_kwarg_only).map(|arg| arg.name).collect()
+}
+
+/// Whether an argument stands in the call's list. Without a schema an argument that has a name is given by name.
+fn is_positional(order: &[&str], index: usize, input: &NamedArgument<'_>) -> bool {
     match input.kind {
         Some(enums::POSITIONAL) => true,
         Some(enums::KEYWORD) => false,
-        _ => input.name.as_ref().is_empty() || op.starts_with("sym."),
+        _ => input.name.as_ref().is_empty() || order.get(index) == Some(&input.name.as_ref()),
     }
 }
 

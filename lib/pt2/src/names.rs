@@ -66,7 +66,7 @@ pub fn plain_path(path: &str) -> String {
     if let Some(rest) = path.strip_prefix("L['").or_else(|| path.strip_prefix("L[\"")) {
         path = rest.split_once(']').map_or(String::new(), |(_, rest)| rest.to_owned());
     }
-    let parts = path.split(|c: char| matches!(c, '.' | '[' | ']' | '\'' | '"' | ',' | ' ' | '(' | ')'));
+    let parts = path.split(['.', '[', ']', '\'', '"', ',', ' ', '(', ')']);
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".")
 }
 

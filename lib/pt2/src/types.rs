@@ -173,8 +173,8 @@ fn hint_value(hint: &SymHint) -> Arg {
 /// `cpu`, `cuda:1`.
 pub fn device(device: &Device<'_>) -> String {
     match device.index {
-        Some(index) => format!("{}:{index}", device.r#type),
-        None => device.r#type.to_string(),
+        Some(index) => format!("{}:{index}", device.kind),
+        None => device.kind.to_string(),
     }
 }
 

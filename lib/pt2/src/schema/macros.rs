@@ -4,9 +4,9 @@
 //! from null only with an attribute on each field.
 
 /// A struct of the schema. `need` fields must be there; `may` fields take their default when missing or null.
-/// `unknown` holds the names of other fields that carry data.
+/// `as` gives the key where it cannot be a field's name; `unknown` holds the names of other fields that carry data.
 macro_rules! object {
-    ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $mark:ident $field:ident: $ty:ty),* $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $mark:ident $field:ident $(as $key:literal)?: $ty:ty),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $name<'a> {
@@ -28,9 +28,9 @@ macro_rules! object {
                         let mut unknown = Vec::new();
                         while let Some(key) = map.next_key::<$crate::schema::Text<'a>>()? {
                             match key.as_ref() {
-                                $(stringify!($field) => {
+                                $(object!(@key $field $($key)?) => {
                                     if $field.is_some() {
-                                        return Err(serde::de::Error::duplicate_field(stringify!($field)));
+                                        return Err(serde::de::Error::duplicate_field(object!(@key $field $($key)?)));
                                     }
                                     $field = Some(map.next_value()?);
                                 })*
@@ -48,6 +48,8 @@ macro_rules! object {
             }
         }
     };
+    (@key $field:ident $key:literal) => { $key };
+    (@key $field:ident) => { stringify!($field) };
     (@need $field:ident) => {
         $field.flatten().ok_or_else(|| serde::de::Error::missing_field(stringify!($field)))?
     };

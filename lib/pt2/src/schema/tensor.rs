@@ -42,7 +42,7 @@ object! {
     /// `cpu`, `cuda:0`.
     Device {
         /// `cpu`, `cuda`, `meta`.
-        need r#type: Text<'a>,
+        need kind as "type": Text<'a>,
         /// Which of them.
         may index: Option<i64>,
     }
