@@ -1,0 +1,49 @@
+//! Runs m2m-run for the tests, on files that they make.
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "shared by test files that each use a part; a failed step fails the test"
+)]
+
+use m2m_record::{DType, Type};
+use m2m_record::{Dim, TensorType};
+use m2m_tensor::safetensors::{Plan, WriteError};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+pub fn run(folder: &Path, args: &[&str], input: &[u8]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_m2m-run"));
+    let piped = command.current_dir(folder).args(args).stdin(Stdio::piped());
+    let mut child = piped.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A tool that refuses its input early closes the pipe; that is its right.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+pub fn f32s(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// Writes a safetensors file of (name, dtype, shape, bytes).
+pub fn tensors(path: &Path, tensors: &[(&str, DType, &[u64], Vec<u8>)]) {
+    let mut plan = Plan::new();
+    for (name, dtype, shape, _) in tensors {
+        plan.tensor(name, *dtype, shape).unwrap();
+    }
+    let mut out = Vec::new();
+    plan.write::<_, WriteError>(&mut out, |key, sink| {
+        let (.., bytes) = tensors.iter().find(|(name, ..)| *name == key).unwrap();
+        Ok(sink.write_all(bytes)?)
+    })
+    .unwrap();
+    std::fs::write(path, out).unwrap();
+}
+
+pub fn tensor_type(dtype: DType, shape: &[i64]) -> Type {
+    TensorType::new(dtype, shape.iter().copied().map(Dim::Int).collect()).into()
+}
