@@ -108,3 +108,29 @@ pub fn model_names(root: &Path) -> io::Result<Vec<String>> {
     names.sort();
     Ok(names)
 }
+
+/// Runs the tests of a suite, each a name and a function; those that need MLIR are ignored in a run without it.
+pub fn run_suite(tests: &[(&'static str, bool, fn())]) -> std::process::ExitCode {
+    let trial = |(name, needs_mlir, test): &(&'static str, bool, fn())| {
+        let test = *test;
+        let run = move || {
+            test();
+            Ok(())
+        };
+        libtest_mimic::Trial::test(*name, run).with_ignored_flag(*needs_mlir && without_mlir())
+    };
+    let trials = tests.iter().map(trial).collect();
+    libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
+}
+
+/// Makes a suite's `main`: `mlir NAME` is a test that needs MLIR, `plain NAME` one that does not.
+#[macro_export]
+macro_rules! suite {
+    (@mlir plain) => { false };
+    (@mlir mlir) => { true };
+    ($($need:ident $test:ident),* $(,)?) => {
+        fn main() -> std::process::ExitCode {
+            $crate::tools::run_suite(&[$((stringify!($test), $crate::suite!(@mlir $need), $test)),*])
+        }
+    };
+}

@@ -64,7 +64,6 @@ fn story(stream: &[u8]) -> Vec<&[u8]> {
 
 const CAPTURE: [&str; 5] = ["bad.pt2", "--weights", "bad.safetensors", "-o", "bad.ndjson"];
 
-#[test]
 fn damaged_programs_are_refused_or_read_as_they_were() {
     let mut good = Vec::new();
     for fixture in ["mlp", "tied_shared", "layout_flat", "layout_pickled", "cond"] {
@@ -97,7 +96,6 @@ fn damaged_programs_are_refused_or_read_as_they_were() {
     });
 }
 
-#[test]
 fn damaged_streams_are_refused() {
     let folder = tools::work_dir().unwrap();
     let streams = ["mlp", "cond", "dyn_derived"].map(|fixture| tools::capture(fixture, folder.path()).unwrap());
@@ -128,11 +126,7 @@ fn damaged_copy(from: &Path, to: &Path, seed: u64) -> String {
     chosen
 }
 
-#[test]
 fn damaged_bundles_are_refused() {
-    if tools::without_mlir() {
-        return;
-    }
     let folder = tools::work_dir().unwrap();
     let stream = tools::capture("mlp", folder.path()).unwrap();
     let lowered = tools::run::<&str>("m2m-lower", &[], folder.path(), &stream).unwrap();
@@ -147,4 +141,10 @@ fn damaged_bundles_are_refused() {
             false => Ok(()),
         }
     });
+}
+
+m2m_tests::suite! {
+    plain damaged_programs_are_refused_or_read_as_they_were,
+    plain damaged_streams_are_refused,
+    mlir damaged_bundles_are_refused,
 }

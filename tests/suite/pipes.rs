@@ -51,7 +51,6 @@ fn lowered(fixture: &str, folder: &Path) -> Vec<u8> {
     tools::expect_success("m2m-lower", tools::run::<&str>("m2m-lower", &[], folder, &stream).unwrap()).unwrap()
 }
 
-#[test]
 fn hash_refuses_a_stream_cut_at_any_byte() {
     let folder = tools::work_dir().unwrap();
     let stream = tools::capture("extra_files", folder.path()).unwrap();
@@ -65,11 +64,7 @@ fn hash_refuses_a_stream_cut_at_any_byte() {
     });
 }
 
-#[test]
 fn lower_refuses_a_stream_cut_at_any_byte() {
-    if tools::without_mlir() {
-        return;
-    }
     let folder = tools::work_dir().unwrap();
     let stream = tools::capture("extra_files", folder.path()).unwrap();
     every_cut(&stream, |cut, folder| {
@@ -78,11 +73,7 @@ fn lower_refuses_a_stream_cut_at_any_byte() {
     });
 }
 
-#[test]
 fn bundle_refuses_a_stream_cut_at_any_byte() {
-    if tools::without_mlir() {
-        return;
-    }
     let folder = tools::work_dir().unwrap();
     let stream = lowered("extra_files", folder.path());
     every_cut(&stream, |cut, folder| refused("m2m-bundle", &["-o", "out"], cut, folder));
@@ -94,11 +85,7 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     entries.map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap())).collect()
 }
 
-#[test]
 fn the_pipe_gives_the_same_bytes_again_and_elsewhere() {
-    if tools::without_mlir() {
-        return;
-    }
     for fixture in ["resnet_block", "gpt2_tiny_dynseq", "tied_shared", "layout_flat"] {
         let bundles = [(), ()].map(|()| {
             let folder = tools::work_dir().unwrap();
@@ -115,10 +102,17 @@ fn the_pipe_gives_the_same_bytes_again_and_elsewhere() {
     }
 }
 
-#[test]
 fn capture_gives_the_same_bytes_again_and_elsewhere() {
     for name in tools::model_names(&tools::fixtures()).unwrap() {
         let streams = [(), ()].map(|()| tools::capture(&name, tools::work_dir().unwrap().path()).unwrap());
         assert!(streams[0] == streams[1], "{name}: two captures differ");
     }
+}
+
+m2m_tests::suite! {
+    plain hash_refuses_a_stream_cut_at_any_byte,
+    mlir lower_refuses_a_stream_cut_at_any_byte,
+    mlir bundle_refuses_a_stream_cut_at_any_byte,
+    mlir the_pipe_gives_the_same_bytes_again_and_elsewhere,
+    plain capture_gives_the_same_bytes_again_and_elsewhere,
 }

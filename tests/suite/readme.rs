@@ -13,11 +13,7 @@ fn blocks(text: &str, title: &str) -> String {
     fenced.filter_map(|block| block.strip_prefix("sh\n")).collect()
 }
 
-#[test]
 fn the_commands_of_the_readme_work() {
-    if tools::without_mlir() {
-        return;
-    }
     let text = std::fs::read_to_string(tools::workspace().join("README.md")).unwrap();
     let commands = blocks(&text, "Use");
     assert!(commands.lines().filter(|line| line.starts_with("m2m-")).count() >= 5, "{commands}");
@@ -29,4 +25,8 @@ fn the_commands_of_the_readme_work() {
     command.args(["-euo", "pipefail", "-c", &commands]);
     let output = tools::run_with(command, folder.path(), b"").unwrap();
     assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+}
+
+m2m_tests::suite! {
+    mlir the_commands_of_the_readme_work,
 }

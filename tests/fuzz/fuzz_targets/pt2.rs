@@ -1,0 +1,4 @@
+//! A `.pt2` archive: it may be refused, but never with a panic, a hang, or more memory than its size warrants.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| m2m_pt2::fuzz::archive(bytes));
