@@ -61,6 +61,7 @@ struct Source {
     map: MappedFile,
     is_archive: bool,
     header: Option<Header>,
+    entries: Option<Vec<m2m_zip::Entry>>,
     checked: HashSet<u64>,
 }
 
@@ -95,7 +96,7 @@ impl Files {
             return Err(Error::Changed { path: shown, found: map.bytes().len() as u64, expected: file.bytes });
         }
         let is_archive = file.format == "pt2";
-        let source = Source { path: shown, map, is_archive, header: None, checked: HashSet::new() };
+        let source = Source { path: shown, map, is_archive, header: None, entries: None, checked: HashSet::new() };
         self.sources.insert(file.id.clone(), source);
         Ok(())
     }
@@ -176,11 +177,18 @@ impl Files {
             return Ok(());
         }
         let fail = |message: String| Error::Format { path: source.path.clone(), message };
-        let zip = m2m_zip::Zip::open(source.map.bytes()).map_err(|e| fail(e.to_string()))?;
-        let entry = zip.find_at(offset).filter(|e| offset + length <= e.start + e.len);
+        if source.entries.is_none() {
+            let zip = m2m_zip::Zip::open(source.map.bytes()).map_err(|e| fail(e.to_string()))?;
+            let mut entries = zip.entries().to_vec();
+            entries.sort_by_key(|e| e.start);
+            source.entries = Some(entries);
+        }
+        let entries = source.entries.as_deref().unwrap_or_default();
+        let after = entries.partition_point(|e| e.start <= offset);
+        let entry = after.checked_sub(1).and_then(|k| entries.get(k)).filter(|e| offset + length <= e.start + e.len);
         let entry = entry.ok_or_else(|| fail(format!("bytes {offset}..+{length} are not inside one archive entry")))?;
         if source.checked.insert(entry.start) {
-            zip.checked_bytes(entry).map_err(|e| fail(e.to_string()))?;
+            m2m_zip::check(source.map.bytes(), entry).map_err(|e| fail(e.to_string()))?;
         }
         Ok(())
     }

@@ -33,9 +33,8 @@ pub(crate) fn read_all(archive: &ZipSliceArchive<&[u8]>) -> Result<Vec<Entry>, E
     let mut records = archive.entries();
     loop {
         let number = entries.len();
-        let record = records
-            .next_entry()
-            .map_err(|e| Error::Directory { at, number, detail: e.to_string().to_lowercase() })?;
+        let record =
+            records.next_entry().map_err(|e| Error::Directory { at, number, detail: e.to_string().to_lowercase() })?;
         let Some(record) = record else { break };
         if entries.len() as u64 == archive.entries_hint() {
             return Err(Error::Count { promised: archive.entries_hint(), found: entries.len() as u64 + 1 });

@@ -62,7 +62,9 @@ pub enum Error {
         name: String,
     },
     /// Compressed data; everything that is mapped must be stored.
-    #[error("entry {name:?} is compressed (method {method}, {packed} bytes that claim {unpacked}); only stored entries are read")]
+    #[error(
+        "entry {name:?} is compressed (method {method}, {packed} bytes that claim {unpacked}); only stored entries are read"
+    )]
     Compressed {
         /// The entry.
         name: String,
@@ -128,7 +130,9 @@ pub enum Error {
         expected: String,
     },
     /// The checksum of the data is wrong.
-    #[error("entry {name:?}: CRC-32 is {found:08x}, the directory says {expected:08x}: {len} bytes at {start} are damaged")]
+    #[error(
+        "entry {name:?}: CRC-32 is {found:08x}, the directory says {expected:08x}: {len} bytes at {start} are damaged"
+    )]
     Crc {
         /// The entry.
         name: String,

@@ -64,7 +64,9 @@ impl<'a> Zip<'a> {
     /// The data of an entry, unchecked: a damaged byte is not noticed.
     pub fn bytes(&self, entry: &Entry) -> &'a [u8] {
         let start = entry.start as usize;
-        self.data.get(start..start + entry.len as usize).expect("`open` has checked that entries lie inside the archive")
+        self.data
+            .get(start..start + entry.len as usize)
+            .expect("`open` has checked that entries lie inside the archive")
     }
 
     /// The data of an entry after comparing them with the CRC-32 of the directory.
@@ -72,13 +74,26 @@ impl<'a> Zip<'a> {
     /// # Errors
     /// [`Error::Crc`] when they differ.
     pub fn checked_bytes(&self, entry: &Entry) -> Result<&'a [u8], Error> {
-        let bytes = self.bytes(entry);
-        let found = crc32fast::hash(bytes);
-        if found == entry.crc {
-            return Ok(bytes);
-        }
-        Err(Error::Crc { name: entry.name.clone(), found, expected: entry.crc, start: entry.start, len: entry.len })
+        check(self.data, entry)
     }
+}
+
+/// The data of an entry of an archive that was opened before, after comparing them with the CRC-32 of its directory.
+///
+/// # Errors
+/// [`Error::Crc`] when they differ.
+///
+/// # Panics
+/// When `data` is not the archive that the entry was read from.
+pub fn check<'a>(data: &'a [u8], entry: &Entry) -> Result<&'a [u8], Error> {
+    let start = entry.start as usize;
+    let bytes =
+        data.get(start..start + entry.len as usize).expect("`open` has checked that entries lie inside the archive");
+    let found = crc32fast::hash(bytes);
+    if found == entry.crc {
+        return Ok(bytes);
+    }
+    Err(Error::Crc { name: entry.name.clone(), found, expected: entry.crc, start: entry.start, len: entry.len })
 }
 
 fn index_names(entries: &[Entry]) -> Result<HashMap<String, usize>, Error> {

@@ -109,8 +109,18 @@ pub fn mul(factors: impl IntoIterator<Item = Expr>) -> Expr {
     if int == 0 && !is_float {
         return Expr::Int(0);
     }
+    if rest.len() > 1 {
+        for factor in &mut rest {
+            if let Some((content, primitive)) = split_content(factor)
+                && let Some(product) = int.checked_mul(content)
+            {
+                int = product;
+                *factor = primitive;
+            }
+        }
+    }
+    let mut rest = collect_powers(rest);
     rest.sort_by_cached_key(|e| e.to_string());
-    let rest = collect_powers(rest);
     if !is_float
         && rest.len() == 1
         && int != 1
@@ -128,7 +138,40 @@ pub fn mul(factors: impl IntoIterator<Item = Expr>) -> Expr {
     if out.len() == 1 { out.remove(0) } else { Expr::Mul(out) }
 }
 
-/// Joins equal neighbours: `a*a` is `a**2`.
+/// A sum as the common divisor of its coefficients, with the sign of the first, times the rest; so that `2*(a+b)*c`
+/// and `(2*a+2*b)*c` are one.
+fn split_content(e: &Expr) -> Option<(i64, Expr)> {
+    let Expr::Add(terms) = e else { return None };
+    let coefficients: Vec<i64> = terms
+        .iter()
+        .map(|t| match t {
+            Expr::Int(n) => *n,
+            Expr::Float(_) => 1,
+            other => split_coefficient(other.clone()).0,
+        })
+        .collect();
+    let gcd = coefficients.iter().fold(0u64, |a, n| gcd(a, n.unsigned_abs()));
+    let content = i64::try_from(gcd).ok().filter(|g| *g > 0)?;
+    let content = if coefficients.first().is_some_and(|n| *n < 0) { -content } else { content };
+    if content == 1 {
+        return None;
+    }
+    let part = |t: &Expr| match t {
+        Expr::Int(n) => Some(Expr::Int(n.checked_div(content)?)),
+        Expr::Float(_) => None,
+        other => {
+            let (n, rest) = split_coefficient(other.clone());
+            Some(mul([Expr::Int(n.checked_div(content)?), rest]))
+        }
+    };
+    Some((content, add(terms.iter().map(part).collect::<Option<Vec<_>>>()?)))
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Joins equal factors: `a*a` is `a**2`.
 fn collect_powers(factors: Vec<Expr>) -> Vec<Expr> {
     let mut out: Vec<(Expr, i64)> = Vec::new();
     for factor in factors {

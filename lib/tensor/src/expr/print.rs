@@ -105,7 +105,8 @@ impl fmt::Display for Expr {
 }
 
 fn binary(f: &mut fmt::Formatter<'_>, a: &Expr, sign: &str, b: &Expr) -> fmt::Result {
-    at_least(f, a, 7)?;
+    // `-1//s` in a sum would read as minus `1//s`.
+    at_least(f, a, 8)?;
     f.write_str(sign)?;
     at_least(f, b, 7)
 }

@@ -60,11 +60,14 @@ pub fn zip(items: &[Item]) -> Vec<u8> {
         u32s(&mut out, &[0x0807_4b50, crc, item.data.len() as u32, item.data.len() as u32]);
         u32s(&mut directory, &[0x0201_4b50]);
         u16s(&mut directory, &[0, 0, item.flags, item.method, 0, 0]);
-        u32s(&mut directory, &[
-            item.crc.unwrap_or(crc),
-            item.packed.unwrap_or(item.data.len() as u32),
-            item.unpacked.unwrap_or(item.data.len() as u32),
-        ]);
+        u32s(
+            &mut directory,
+            &[
+                item.crc.unwrap_or(crc),
+                item.packed.unwrap_or(item.data.len() as u32),
+                item.unpacked.unwrap_or(item.data.len() as u32),
+            ],
+        );
         u16s(&mut directory, &[item.name.len() as u16, 0, 0, 0, 0]);
         u32s(&mut directory, &[0, item.header.unwrap_or(header as u32)]);
         directory.extend(item.name.as_bytes());
