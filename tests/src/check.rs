@@ -19,8 +19,17 @@ pub struct Expected {
     pub signature: Vec<[String; 4]>,
     /// How far an element may be off, relatively and absolutely.
     pub tolerance: (f64, f64),
-    /// The suffixes of the input sets' files: empty, `_2`, `_3`.
-    pub sets: Vec<String>,
+    /// The input sets.
+    pub sets: Vec<Set>,
+}
+
+/// One set of inputs.
+#[derive(Clone, Debug, Default)]
+pub struct Set {
+    /// What follows `inputs` and `outputs` in its files' names: nothing, `_2`, `_3`.
+    pub suffix: String,
+    /// The inputs that are no tensors, as `in_N` and value.
+    pub scalars: Vec<(String, String)>,
 }
 
 impl Expected {
@@ -31,7 +40,7 @@ impl Expected {
         let body: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         let number = |key: &str| body[key].as_f64().or(body["tolerance"][key].as_f64()).ok_or(format!("no {key}"));
         let list = |key: &str| body[key].as_array().map(Vec::as_slice).unwrap_or_default();
-        let sets = (1..=list("sets").len()).map(|set| if set == 1 { String::new() } else { format!("_{set}") });
+        let sets = (1..).zip(list("sets")).map(|(number, body)| set(number, body));
         Ok(Expected {
             nodes: list("nodes").iter().map(node).collect(),
             signature: list("signature").iter().map(|row| [0, 1, 2, 3].map(|index| word(&row[index]))).collect(),
@@ -67,6 +76,27 @@ impl Expected {
         }
         if differences.is_empty() { Ok(()) } else { Err(differences) }
     }
+}
+
+/// An input set of either form of the file.
+fn set(number: usize, body: &Value) -> Set {
+    let suffix = if number == 1 { String::new() } else { format!("_{number}") };
+    let inputs = body["inputs"].as_array().or(body["in"].as_array()).map(Vec::as_slice).unwrap_or_default();
+    let scalars = inputs.iter().enumerate().filter_map(|(index, input)| {
+        let value = input.get("value").or(input.get("python"))?;
+        (value.is_number() || value.is_boolean()).then(|| (format!("in_{index}"), value.to_string()))
+    });
+    Set { suffix, scalars: scalars.collect() }
+}
+
+/// The user inputs of a stream that are scalars to be given, as `in_N`. Constant inputs take a number, too.
+fn scalar_inputs(stream: &[u8]) -> Vec<String> {
+    let records = stream.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let given = records.filter(|record| record["graph"] == "original" && record["record"] == "input");
+    let users = given.filter(|record| matches!(record["role"].as_str(), Some("user_input" | "constant_input")));
+    let numbered =
+        users.enumerate().filter(|(_, input)| input["role"] == "user_input" && !input["type"]["scalar"].is_null());
+    numbered.map(|(index, _)| format!("in_{index}")).collect()
 }
 
 /// The differences between two lists, a line each.
@@ -150,8 +180,8 @@ pub enum Reached {
     Unsupported(String),
 }
 
-/// Lowers the captured stream and executes the module with the input set `suffix`.
-pub fn execute(stream: &[u8], name: &str, expected: &Expected, suffix: &str, work: &Path) -> Result<Reached, String> {
+/// Lowers the captured stream and executes the module with an input set.
+pub fn execute(stream: &[u8], name: &str, expected: &Expected, set: &Set, work: &Path) -> Result<Reached, String> {
     let lowered = tools::run::<&str>("m2m-lower", &[], work, stream).map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&lowered.stderr).into_owned();
     match lowered.status.code() {
@@ -160,7 +190,8 @@ pub fn execute(stream: &[u8], name: &str, expected: &Expected, suffix: &str, wor
         _ => return Err(format!("m2m-lower: {}\n{said}", lowered.status)),
     }
     let (rtol, atol) = expected.tolerance;
-    let args = [
+    let suffix = &set.suffix;
+    let mut args = vec![
         "--engine".into(),
         "mlir".into(),
         "--inputs".into(),
@@ -170,9 +201,14 @@ pub fn execute(stream: &[u8], name: &str, expected: &Expected, suffix: &str, wor
         format!("--rtol={rtol}"),
         format!("--atol={atol}"),
     ];
+    let wanted = scalar_inputs(stream);
+    for (key, value) in set.scalars.iter().filter(|(key, _)| wanted.contains(key)) {
+        args.push(format!("--scalar={key}={value}"));
+    }
     let run = tools::run("m2m-run", &args, work, &lowered.stdout).map_err(|error| error.to_string())?;
     if run.status.success() {
         return Ok(Reached::Equal);
     }
-    Err(format!("m2m-run {}: {}\n{}", args.join(" "), run.status, String::from_utf8_lossy(&run.stderr)))
+    let told = [&run.stdout[..], &run.stderr].concat();
+    Err(format!("m2m-run {}: {}\n{}", args.join(" "), run.status, String::from_utf8_lossy(&told)))
 }

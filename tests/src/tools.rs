@@ -42,7 +42,10 @@ pub fn tool(name: &str) -> io::Result<PathBuf> {
         return Ok(path);
     }
     let profile = if path.parent().is_some_and(|folder| folder.ends_with("release")) { " --release" } else { "" };
-    Err(io::Error::other(format!("{} is missing: build it with `cargo build{profile} -p {name}`", path.display())))
+    Err(io::Error::other(format!(
+        "{} is missing: build it with `cargo build{profile} --workspace --bin {name}`",
+        path.display()
+    )))
 }
 
 /// A folder for one test, holding the link `fixtures`; it disappears with the value.

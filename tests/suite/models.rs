@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use m2m_tests::check::{self, Expected, Reached};
+use m2m_tests::check::{self, Expected, Reached, Set};
 use m2m_tests::tools;
 
 /// The lines of the table that are about one kind of check: model and reason.
@@ -64,11 +64,11 @@ fn capture(root: &Path, name: &str, known: &Known) -> Result<(), Failed> {
     known.judge("capture", name, result.and_then(|stream| expected.compare(&stream)).map(|()| Reached::Equal))
 }
 
-fn execute(root: &Path, name: &str, suffix: &str, known: &Known) -> Result<(), Failed> {
+fn execute(root: &Path, name: &str, set: &Set, known: &Known) -> Result<(), Failed> {
     let work = work_dir(root)?;
     let expected = Expected::read(&root.join(name))?;
     let stream = tools::capture(name, work.path())?;
-    known.judge("run", name, check::execute(&stream, name, &expected, suffix, work.path()))
+    known.judge("run", name, check::execute(&stream, name, &expected, set, work.path()))
 }
 
 fn trials(root: PathBuf, known: Known) -> Result<Vec<Trial>, Failed> {
@@ -77,10 +77,10 @@ fn trials(root: PathBuf, known: Known) -> Result<Vec<Trial>, Failed> {
     for name in tools::model_names(&root)? {
         let (here, table, model) = (root.clone(), known.clone(), name.clone());
         trials.push(Trial::test(format!("capture/{name}"), move || capture(&here, &model, &table)));
-        for suffix in Expected::read(&root.join(&name))?.sets {
+        for set in Expected::read(&root.join(&name))?.sets {
             let (here, table, model) = (root.clone(), known.clone(), name.clone());
-            let title = format!("run/{name}{}", suffix.replace('_', "/"));
-            let run = move || execute(&here, &model, &suffix, &table);
+            let title = format!("run/{name}{}", set.suffix.replace('_', "/"));
+            let run = move || execute(&here, &model, &set, &table);
             trials.push(Trial::test(title, run).with_ignored_flag(tools::without_mlir()));
         }
     }
