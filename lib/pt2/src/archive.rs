@@ -237,6 +237,7 @@ const KNOWN: &[&str] = &[
     "archive_format",
     "archive_version",
     "byteorder",
+    "version",
     ".data/",
     "models/",
     "data/weights/",

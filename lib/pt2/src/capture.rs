@@ -14,7 +14,7 @@ use crate::archive::{Archive, Program};
 use crate::graph::Emitter;
 use crate::notes::Notes;
 use crate::schema::{self, Argument, ExportedProgram, Graph, InputSpec, ModuleCallSignature, OutputSpec};
-use crate::signature::{RootSignature, note_unknown};
+use crate::signature::{RootSignature, check_counts, note_unknown};
 use crate::state::{Held, State};
 use crate::tree::{self, NamedTuples};
 use crate::types::Exprs;
@@ -64,6 +64,7 @@ impl<'a> Capture<'a> {
         if !schema::MAJORS.contains(&version.major) {
             return Err(Error::SchemaMajor { major: version.major, minor: version.minor });
         }
+        check_counts(&parsed.graph_module)?;
         let state = State::read(&archive, &entries)?;
         Ok(Self { archive, entries, json, program: parsed, state, bytes: data.len() as u64 })
     }
@@ -95,7 +96,9 @@ impl<'a> Capture<'a> {
         let entry = self.entries.samples.as_deref();
         let entry = entry.ok_or_else(|| Error::Samples("the archive has none for this program".to_owned()))?;
         let signature = self.own_call().map(|call| call.in_spec.as_ref());
-        samples::write(&self.archive, entry, signature, &self.file(origin), out)
+        let inputs = user_inputs(&self.program.graph_module);
+        let is_wanted = |k: usize| inputs.get(k).is_none_or(Option::is_some);
+        samples::write(&self.archive, entry, signature, is_wanted, &self.file(origin), out)
     }
 
     /// Writes the whole stream, and returns what was noticed.

@@ -24,7 +24,8 @@ enum Leaf {
     Inline(DType, Vec<u8>),
 }
 
-/// Writes the sample inputs of a program. `in_spec` orders its keyword arguments.
+/// Writes the sample inputs of a program. `in_spec` orders its keyword arguments; `is_wanted` tells leaves that are inputs
+/// from constants.
 ///
 /// # Errors
 /// A refused pickle, or values that are no tensors, numbers or containers of them.
@@ -32,6 +33,7 @@ pub(crate) fn write(
     archive: &Archive<'_>,
     entry: &str,
     in_spec: Option<&str>,
+    is_wanted: impl Fn(usize) -> bool,
     file: &File,
     out: &mut impl Write,
 ) -> Result<(), Error> {
@@ -42,7 +44,7 @@ pub(crate) fn write(
     let mut storages = Storages::default();
     let mut found: HashMap<String, Leaf> = HashMap::new();
     let mut plan = Plan::new();
-    for (k, id) in leaves.into_iter().enumerate() {
+    for (k, id) in leaves.into_iter().enumerate().filter(|(k, _)| is_wanted(*k)) {
         let name = format!("in_{k}");
         let Some(leaf) = leaf(&saved, &name, pickle.value(id), &mut storages)? else { continue };
         match &leaf {

@@ -77,7 +77,6 @@ impl<'p> Signature<'p> for RootSignature<'p> {
     fn inputs(&self, values: &mut Values<'p>, notes: &mut Notes) -> Result<Vec<Input>, Error> {
         let module = &self.program.graph_module;
         let specs = &module.signature.input_specs;
-        check_count("input", specs.len(), module.graph.inputs.len())?;
         let mut inputs = Vec::with_capacity(specs.len());
         let mut absent = Vec::new();
         for (i, (spec, argument)) in specs.iter().zip(&module.graph.inputs).enumerate() {
@@ -106,7 +105,6 @@ impl<'p> Signature<'p> for RootSignature<'p> {
     fn outputs(&self, values: &Values<'p>) -> Result<Vec<OutputItem>, Error> {
         let module = &self.program.graph_module;
         let specs = &module.signature.output_specs;
-        check_count("output", specs.len(), module.graph.outputs.len())?;
         let mut outputs = Vec::with_capacity(specs.len());
         for (i, (spec, argument)) in specs.iter().zip(&module.graph.outputs).enumerate() {
             let place = |e| fault(STAGE, format!("output {i}"), e);
@@ -264,6 +262,13 @@ fn output_role(spec: &OutputSpec<'_>) -> (OutputRole, Option<String>) {
         OutputSpec::GradientToUserInput(s) => (OutputRole::GradientToUserInput, Some((&s.user_input_name).into())),
         OutputSpec::UserInputMutation(s) => (OutputRole::UserInputMutation, Some((&s.user_input_name).into())),
     }
+}
+
+/// Every input and output of the graph must have a spec.
+pub(crate) fn check_counts(module: &GraphModule<'_>) -> Result<(), Error> {
+    let (signature, graph) = (&module.signature, &module.graph);
+    check_count("input", signature.input_specs.len(), graph.inputs.len())?;
+    check_count("output", signature.output_specs.len(), graph.outputs.len())
 }
 
 fn check_count(what: &str, specs: usize, arguments: usize) -> Result<(), Error> {
