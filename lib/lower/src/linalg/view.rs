@@ -275,3 +275,39 @@ pub fn constant_pad<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<V
     let value = cx.b.pad(t.value, &low, &high, fill)?;
     one(cx.conform(value, t.dtype, &result.shape)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(shape: &[&str]) -> Vec<Expr> {
+        shape.iter().map(|d| d.parse().unwrap()).collect()
+    }
+
+    fn found(from: &[&str], to: &[&str]) -> Vec<(Range, Range)> {
+        groups(&of(from), &of(to))
+    }
+
+    #[test]
+    fn groups_are_the_smallest_runs_of_equal_count() {
+        assert_eq!(found(&["2", "3", "4"], &["6", "4"]), [(0..2, 0..1), (2..3, 1..2)]);
+        assert_eq!(found(&["6", "4"], &["2", "3", "2", "2"]), [(0..1, 0..2), (1..2, 2..4)]);
+        assert_eq!(found(&["s0", "12"], &["s0", "3", "4"]), [(0..1, 0..1), (1..2, 1..3)]);
+        assert_eq!(found(&["s0", "s1", "8"], &["s0*s1", "8"]), [(0..2, 0..1), (2..3, 1..2)]);
+        assert_eq!(found(&["2*s0", "3"], &["s0", "2", "3"]), [(0..1, 0..2), (1..2, 2..3)]);
+    }
+
+    #[test]
+    fn ones_join_a_neighbour() {
+        assert_eq!(found(&["5"], &["5", "1", "1"]), [(0..1, 0..3)]);
+        assert_eq!(found(&["1", "5"], &["5"]), [(0..2, 0..1)]);
+        assert_eq!(found(&[], &["1", "1"]), []);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_one_group() {
+        assert_eq!(found(&["2", "3"], &["3", "2"]), [(0..2, 0..2)]);
+        assert_eq!(found(&["u0", "4"], &["s0", "2"]), [(0..2, 0..2)]);
+        assert_eq!(found(&["0", "3"], &["0", "5"]), [(0..2, 0..2)]);
+    }
+}
