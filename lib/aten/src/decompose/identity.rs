@@ -1,0 +1,103 @@
+//! Calls that compute nothing: aliases, copies, casts to the dtype that is already there, dropout in evaluation,
+//! checks that the types already answer.
+
+use crate::bind::Bound;
+use crate::error::Error;
+use crate::expand::{Expander, Results, one};
+use m2m_record::{Arg, Node};
+
+/// `y = x`: values are immutable, so that an alias and a copy are the value itself.
+pub(super) fn same(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let name = b.schema.args.first().map_or("self", |a| a.name);
+    let x = e.tensor(b, name)?;
+    e.prove("identity", format!("values are immutable, so that its result is {}", x.name));
+    one(x)
+}
+
+/// `y = cast(x)`: the dtype is what the node's type says; devices and memory formats are no part of a value.
+pub(super) fn cast(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (dtype, _) = e.result(b, 0)?;
+    if dtype == x.dtype {
+        e.prove("identity", format!("{} is {dtype} already", x.name));
+        return one(x);
+    }
+    if x.dtype.is_complex() && !dtype.is_complex() {
+        let message = format!("it casts {} to {dtype} and drops the imaginary part; take the real part first", x.dtype);
+        return Err(Error::unsupported(message));
+    }
+    if !e.is_lowerable("aten._to_copy.default") {
+        return Err(Error::unsupported(format!("the target has no cast from {} to {dtype}", x.dtype)));
+    }
+    let kwargs = [("dtype".to_owned(), Arg::DType(dtype))].into_iter().collect();
+    e.emit(&Node {
+        op: "aten._to_copy.default".into(),
+        args: vec![x.arg()],
+        kwargs,
+        results: b.node.results.clone(),
+        ..Node::default()
+    })
+}
+
+/// `y = x`, in evaluation or with probability 0; else it needs random numbers, and a program with them has no one
+/// result.
+pub(super) fn dropout(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "input")?;
+    let p = b.float("p")?;
+    if b.bool("train")? && p != 0.0 {
+        return Err(Error::unsupported(format!(
+            "dropout with p={p} in training draws random numbers; export after model.eval()"
+        )));
+    }
+    e.prove("identity", format!("dropout in evaluation is the identity, so that its result is {}", x.name));
+    one(x)
+}
+
+/// `y, mask = x, true` in evaluation.
+pub(super) fn native_dropout(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "input")?;
+    let train = !matches!(b.arg("train")?, Arg::Bool(false));
+    if train && b.float("p")? != 0.0 {
+        return Err(Error::unsupported("dropout in training draws random numbers; export after model.eval()"));
+    }
+    let (dtype, shape) = e.result(b, 1)?;
+    let mask = e.full(&shape, dtype, true)?;
+    e.prove("identity", format!("dropout in evaluation is the identity, so that its result is {}", x.name));
+    Ok(vec![Some(x), Some(mask)])
+}
+
+/// Checks dtype and sizes now: the types of the graph are the ones that the check is about.
+pub(super) fn assert_metadata(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "a")?;
+    if let Some(dtype) = b.dtype("dtype")?
+        && dtype != x.dtype
+    {
+        return Err(Error::unsupported(format!("it asserts that {} is {dtype}, but it is {}", x.name, x.dtype)));
+    }
+    if !matches!(b.arg("size")?, Arg::Null) {
+        let sizes = e.sizes(b, "size")?;
+        let fits = sizes.len() == x.rank()
+            && sizes.iter().zip(&x.shape).all(|(a, b)| a == b || a.as_int().is_none() || b.as_int().is_none());
+        if !fits {
+            return Err(Error::unsupported(format!("it asserts sizes that {} does not have", x.name)));
+        }
+        if sizes != x.shape {
+            return Err(Error::unsupported(format!(
+                "it asserts symbolic sizes of {} that are not known to hold",
+                x.name
+            )));
+        }
+    }
+    e.prove("checked", format!("{} is {} as asserted; devices and strides are no part of a value", x.name, x.dtype));
+    Ok(vec![])
+}
+
+/// `y = x` for a tensor that is not complex: there is nothing to conjugate or to take a part of.
+pub(super) fn real_only(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let name = b.schema.args.first().map_or("self", |a| a.name);
+    let x = e.tensor(b, name)?;
+    if x.dtype.is_complex() {
+        return Err(Error::unsupported(format!("{} of a complex tensor has no rule", b.op())));
+    }
+    same(e, b)
+}

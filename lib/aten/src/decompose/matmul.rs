@@ -1,0 +1,244 @@
+//! Products of matrices of every rank, in terms of `mm`, `bmm` and `linear`.
+
+use crate::bind::Bound;
+use crate::error::Error;
+use crate::expand::{Expander, Results, one};
+use crate::infer::broadcast;
+use crate::promote::accumulate_dtype;
+use crate::value::V;
+use m2m_record::Arg;
+use m2m_tensor::{Expr, expr};
+
+/// `a @ b` of any ranks: vectors become matrices for the product; leading dimensions broadcast.
+/// Source: `torch.matmul`.
+pub(super) fn product(e: &mut Expander<'_, '_>, a: &V, b: &V) -> Result<V, Error> {
+    match (a.rank(), b.rank()) {
+        (0, _) | (_, 0) => Err(Error::shape("matmul", "an operand without dimensions; expected at least 1")),
+        (1, 1) => {
+            let row = e.unsqueeze(a, 0)?;
+            let col = e.unsqueeze(b, 1)?;
+            let y = e.mm(&row, &col)?;
+            e.view(&y, &[])
+        }
+        (1, _) => {
+            let row = e.unsqueeze(a, 0)?;
+            let y = product(e, &row, b)?;
+            e.squeeze(&y, y.rank() - 2)
+        }
+        (_, 1) => {
+            let col = e.unsqueeze(b, 1)?;
+            let y = product(e, a, &col)?;
+            e.squeeze(&y, y.rank() - 1)
+        }
+        (2, 2) => e.mm(a, b),
+        (n, 2) => {
+            let rows = expr::mul(a.shape.iter().take(n - 1).cloned());
+            let flat = e.view(a, &[rows, a.dim(n - 1)])?;
+            let y = e.mm(&flat, b)?;
+            let mut shape: Vec<Expr> = a.shape.iter().take(n - 1).cloned().collect();
+            shape.push(b.dim(1));
+            e.view(&y, &shape)
+        }
+        (n, m) => {
+            let lead = broadcast("matmul", lead(a), lead(b))?;
+            let (a3, b3) = (batched(e, a, &lead)?, batched(e, b, &lead)?);
+            let y = e.bmm(&a3, &b3)?;
+            let mut shape = lead;
+            shape.extend([a.dim(n - 2), b.dim(m - 1)]);
+            e.view(&y, &shape)
+        }
+    }
+}
+
+fn lead(v: &V) -> &[Expr] {
+    v.shape.get(..v.rank().saturating_sub(2)).unwrap_or(&[])
+}
+
+/// `[…, m, n]` stretched to the leading sizes and flattened to `[batch, m, n]`.
+fn batched(e: &mut Expander<'_, '_>, v: &V, lead: &[Expr]) -> Result<V, Error> {
+    let inner = [v.dim(v.rank() - 2), v.dim(v.rank() - 1)];
+    let full: Vec<Expr> = lead.iter().cloned().chain(inner.clone()).collect();
+    let wide = e.expand_to(v, &full)?;
+    let [m, n] = inner;
+    e.view(&wide, &[expr::mul(lead.iter().cloned()), m, n])
+}
+
+/// `matmul mv dot vdot inner-like`: the operands are the first two arguments.
+pub(super) fn matmul(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let name = |k: usize| b.schema.args.get(k).map_or("self", |a| a.name);
+    let (x, y) = (e.tensor(b, name(0))?, e.tensor(b, name(1))?);
+    one(product(e, &x, &y)?)
+}
+
+/// `outer`: `y[i, j] = a[i] · b[j]`
+pub(super) fn outer(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "vec2")?);
+    let x = e.unsqueeze(&x, 1)?;
+    one(e.mul(&x, &y)?)
+}
+
+/// `addmm addbmm addmv baddbmm`: `beta · self + alpha · (a @ b)`, rounded once. With a bias row, which is how a linear
+/// layer decomposes, `linear` says the same and keeps the sum unrounded.
+pub(super) fn add_product(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (dtype, _) = e.result(b, 0)?;
+    let bias = e.tensor(b, "self")?;
+    let name = |k: usize| b.schema.args.get(k).map_or("self", |a| a.name);
+    let (x, y) = (e.tensor(b, name(1))?, e.tensor(b, name(2))?);
+    let (beta, alpha) = (b.scalar("beta")?.clone(), b.scalar("alpha")?.clone());
+    let is_one = |n: &Arg| matches!(n, Arg::Int(1)) || matches!(n, Arg::Float(f) if f.0 == 1.0);
+    let is_zero = |n: &Arg| matches!(n, Arg::Int(0)) || matches!(n, Arg::Float(f) if f.0 == 0.0);
+    let is_plain = is_one(&beta) && is_one(&alpha);
+    if b.op() == "aten.addmm.default"
+        && is_plain
+        && bias.rank() == 1
+        && bias.dim(0) == y.dim(1)
+        && e.is_lowerable("aten.linear.default")
+    {
+        let weight = e.transpose(&y, 0, 1)?;
+        let args = vec![x.arg(), weight.arg(), bias.arg()];
+        return one(e.call1("aten.linear.default", args, &[], dtype, &[x.dim(0), y.dim(1)])?);
+    }
+    let wide = accumulate_dtype(dtype);
+    let (x, y) = (e.to_dtype(&x, wide)?, e.to_dtype(&y, wide)?);
+    let product = product(e, &x, &y)?;
+    let product = if b.op() == "aten.addbmm.default" { e.sum(&product, &[0], false)? } else { product };
+    let product = if is_one(&alpha) { product } else { e.mul(&product, &alpha)? };
+    if is_zero(&beta) {
+        // PyTorch ignores the bias then, NaN included.
+        return one(e.to_dtype(&product, dtype)?);
+    }
+    let bias = e.to_dtype(&bias, wide)?;
+    let bias = if is_one(&beta) { bias } else { e.mul(&bias, &beta)? };
+    let sum = e.add(&product, &bias)?;
+    one(e.to_dtype(&sum, dtype)?)
+}
+
+/// `linear` for a target without it: `x @ weightᵀ + bias`.
+pub(super) fn linear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, weight) = (e.tensor(b, "input")?, e.tensor(b, "weight")?);
+    let (dtype, _) = e.result(b, 0)?;
+    let (x, weight) = (e.widen(&x)?, e.widen(&weight)?);
+    let weight = if weight.rank() == 2 { e.transpose(&weight, 0, 1)? } else { weight };
+    let mut y = product(e, &x, &weight)?;
+    if let Some(bias) = e.opt_tensor(b, "bias")? {
+        let bias = e.widen(&bias)?;
+        y = e.add(&y, &bias)?;
+    }
+    one(e.to_dtype(&y, dtype)?)
+}
+
+/// `bilinear(x1, x2, weight, bias)`: `y[…, o] = Σ_ij x1[…, i] · w[o, i, j] · x2[…, j] + bias[o]`.
+pub(super) fn bilinear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, y, w) = (e.tensor(b, "input1")?, e.tensor(b, "input2")?, e.tensor(b, "weight")?);
+    let (dtype, shape) = e.result(b, 0)?;
+    let (o, i, j) = (w.dim(0), w.dim(1), w.dim(2));
+    let rows = expr::mul(x.shape.iter().take(x.rank() - 1).cloned());
+    let x = e.view(&x, &[rows.clone(), i.clone()])?;
+    let y = e.view(&y, &[rows.clone(), j.clone()])?;
+    let (x, y, w) = (e.widen(&x)?, e.widen(&y)?, e.widen(&w)?);
+    let w = e.permute(&w, &[1, 0, 2])?;
+    let w = e.view(&w, &[i, expr::mul([o.clone(), j.clone()])])?;
+    let part = e.mm(&x, &w)?;
+    let part = e.view(&part, &[rows.clone(), o, j])?;
+    let y = e.unsqueeze(&y, 1)?;
+    let z = e.mul(&part, &y)?;
+    let mut z = e.sum(&z, &[2], false)?;
+    if let Some(bias) = e.opt_tensor(b, "bias")? {
+        let bias = e.widen(&bias)?;
+        z = e.add(&z, &bias)?;
+    }
+    let z = e.view(&z, &shape)?;
+    one(e.to_dtype(&z, dtype)?)
+}
+
+/// `linalg_multi_dot`, `chain_matmul`: products from the left.
+pub(super) fn multi_dot(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let name = b.schema.args.first().map_or("tensors", |a| a.name);
+    let items = e.tensors(b, name)?;
+    let mut items = items.iter();
+    let mut y = items.next().cloned().ok_or_else(|| Error::shape(b.op(), "no matrices"))?;
+    for x in items {
+        y = product(e, &y, x)?;
+    }
+    one(y)
+}
+
+/// `linalg_matrix_power(n)` for `n >= 0`: repeated squaring.
+pub(super) fn matrix_power(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let mut n = b.int("n")?;
+    if n < 1 {
+        return Err(Error::unsupported(format!("matrix_power with n={n}; expected a positive power")));
+    }
+    let (mut square, mut y) = (x, None::<V>);
+    loop {
+        if n % 2 == 1 {
+            y = Some(match y {
+                Some(y) => product(e, &y, &square)?,
+                None => square.clone(),
+            });
+        }
+        n /= 2;
+        if n == 0 {
+            break;
+        }
+        square = product(e, &square, &square)?;
+    }
+    one(y.ok_or_else(|| Error::shape(b.op(), "no factor"))?)
+}
+
+/// `tensordot(a, b, dims)`: the named dimensions are summed over, the others follow one another.
+pub(super) fn tensordot(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "other")?);
+    let (_, shape) = e.result(b, 0)?;
+    let wrap = |dims: Vec<i64>, v: &V| {
+        dims.iter().map(|d| crate::infer::wrap_dim(b.op(), *d, v.rank())).collect::<Result<Vec<_>, _>>()
+    };
+    let (dx, dy) = (wrap(b.ints("dims_self")?, &x)?, wrap(b.ints("dims_other")?, &y)?);
+    let rest = |v: &V, dims: &[usize]| (0..v.rank()).filter(|d| !dims.contains(d)).collect::<Vec<_>>();
+    let (rx, ry) = (rest(&x, &dx), rest(&y, &dy));
+    let size = |v: &V, dims: &[usize]| expr::mul(dims.iter().map(|d| v.dim(*d)));
+    let (m, k, n) = (size(&x, &rx), size(&x, &dx), size(&y, &ry));
+    let x = e.permute(&x, &[rx, dx].concat())?;
+    let x = e.view(&x, &[m, k.clone()])?;
+    let y = e.permute(&y, &[dy, ry].concat())?;
+    let y = e.view(&y, &[k, n])?;
+    let z = e.mm(&x, &y)?;
+    one(e.view(&z, &shape)?)
+}
+
+/// `kron`: `[a, b]` and `[c, d]` to `[a·c, b·d]`, every product of elements.
+pub(super) fn kron(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "other")?);
+    let (_, shape) = e.result(b, 0)?;
+    let rank = x.rank().max(y.rank());
+    let (mut sx, mut sy) = (Vec::new(), Vec::new());
+    for k in 0..rank {
+        let at = |v: &V| (k + v.rank()).checked_sub(rank).map_or(Expr::Int(1), |d| v.dim(d));
+        sx.extend([at(&x), Expr::Int(1)]);
+        sy.extend([Expr::Int(1), at(&y)]);
+    }
+    let (x, y) = (e.view(&x, &sx)?, e.view(&y, &sy)?);
+    let z = e.mul(&x, &y)?;
+    one(e.view(&z, &shape)?)
+}
+
+/// `linalg_cross`, `cross`: along a dimension of size 3, `y_i = a_{i+1} b_{i+2} - a_{i+2} b_{i+1}`.
+pub(super) fn cross(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "other")?);
+    let (_, shape) = e.result(b, 0)?;
+    let dim = match b.int_or("dim")? {
+        Some(dim) => crate::infer::wrap_dim(b.op(), dim, x.rank())?,
+        None => shape.iter().position(|s| *s == Expr::Int(3)).unwrap_or(0),
+    };
+    let (x, y) = (e.expand_to(&x, &shape)?, e.expand_to(&y, &shape)?);
+    let mut turned = Vec::new();
+    for (v, first) in [(&x, 1), (&y, 2), (&x, 2), (&y, 1)] {
+        let head = e.slice(v, dim, &Expr::Int(first), &Expr::Int(3), 1)?;
+        let tail = e.slice(v, dim, &Expr::Int(0), &Expr::Int(first), 1)?;
+        turned.push(e.cat(&[head, tail], dim)?);
+    }
+    let [a, c, d, f] = turned.as_slice() else { return Err(Error::shape(b.op(), "four operands")) };
+    let (plus, minus) = (e.mul(a, c)?, e.mul(d, f)?);
+    one(e.sub(&plus, &minus)?)
+}

@@ -1,0 +1,50 @@
+//! Decompositions: operators written in terms of simpler ones.
+//!
+//! `table` names every operator that has a rule, one row each; the families hold the rules. A rule begins with its
+//! equation and shapes; definitions are PyTorch's operator documentation unless it says otherwise. Half types compute
+//! in `f32` and round once at the end wherever PyTorch's CPU kernels do.
+
+mod attention;
+mod conv;
+mod create;
+mod elementwise;
+mod identity;
+mod loss;
+mod matmul;
+mod norm;
+mod pool;
+mod reduce;
+mod scatter;
+mod softmax;
+mod split;
+mod table;
+mod view;
+
+pub(crate) use scatter::put_slice;
+
+use crate::bind::Bound;
+use crate::expand::{Expander, Results};
+
+/// Makes the nodes that a call becomes and gives its results.
+pub(crate) type Rule = fn(&mut Expander<'_, '_>, &Bound<'_>) -> Results;
+
+/// The rule of an operator.
+pub(crate) fn find(op: &str) -> Option<Rule> {
+    if let Ok(at) = table::RULES.binary_search_by(|(name, _)| (*name).cmp(op)) {
+        return table::RULES.get(at).map(|(_, rule)| *rule);
+    }
+    table::renamed(op).map(|_| elementwise::rename as Rule)
+}
+
+/// Whether the rule comes first even where the target lowers the operator: it drops calls that do nothing.
+pub(crate) fn is_eager(op: &str) -> bool {
+    table::EAGER.binary_search(&op).is_ok()
+}
+
+/// Operators with a rule, sorted.
+pub fn operators() -> Vec<&'static str> {
+    let mut all: Vec<&str> =
+        table::RULES.iter().map(|(op, _)| *op).chain(table::RENAMES.iter().map(|(op, _)| *op)).collect();
+    all.sort_unstable();
+    all
+}

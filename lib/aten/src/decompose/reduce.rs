@@ -1,0 +1,190 @@
+//! Reductions in terms of the target's: sums, means, extremes, variances.
+
+use crate::bind::Bound;
+use crate::error::Error;
+use crate::expand::{Expander, Results, one};
+use crate::value::V;
+use m2m_record::{Arg, DType, Node};
+use m2m_tensor::Expr;
+
+/// The dimensions that a call names: `dim` as an integer, a list, or none for all.
+pub(super) fn dims_of(e: &Expander<'_, '_>, b: &Bound<'_>, x: &V) -> Result<Vec<usize>, Error> {
+    let dims = if b.has("dim") { b.ints_or("dim")? } else { None };
+    e.dims(b.op(), dims.as_deref(), x)
+}
+
+fn keepdim(b: &Bound<'_>) -> Result<bool, Error> {
+    if b.has("keepdim") { b.bool("keepdim") } else { Ok(false) }
+}
+
+/// `max(x)`, `min(x)`: over all dimensions.
+pub(super) fn extreme_all(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let op = if b.op() == "aten.max.default" { "amax" } else { "amin" };
+    let dims = e.dims(b.op(), None, &x)?;
+    one(e.extreme(op, &x, &dims, false)?)
+}
+
+/// `aminmax(dim, keepdim)`: both extremes.
+pub(super) fn aminmax(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let dims = match b.int_or("dim")? {
+        Some(dim) => e.dims(b.op(), Some(&[dim]), &x)?,
+        None => e.dims(b.op(), None, &x)?,
+    };
+    let low = e.extreme("amin", &x, &dims, keepdim(b)?)?;
+    let high = e.extreme("amax", &x, &dims, keepdim(b)?)?;
+    Ok(vec![Some(low), Some(high)])
+}
+
+/// The number that a variance's divisor is less than the count by: `correction`, or 1 when `unbiased`.
+fn correction(b: &Bound<'_>) -> Result<Arg, Error> {
+    if b.has("correction") {
+        return Ok(match b.arg("correction")? {
+            Arg::Null => Arg::Int(1),
+            other => other.clone(),
+        });
+    }
+    Ok(Arg::Int(i64::from(!b.has("unbiased") || b.bool("unbiased")?)))
+}
+
+fn spread(e: &mut Expander<'_, '_>, b: &Bound<'_>, x: &V, op: &str) -> Results {
+    let dims = if b.has("dim") { b.ints_or("dim")? } else { None };
+    let dims = dims.map_or(Arg::Null, Arg::ints);
+    let kwargs = [("correction", correction(b)?), ("keepdim", Arg::Bool(keepdim(b)?))];
+    let wide = |r: &m2m_record::TypedValue| match &r.ty {
+        m2m_record::Type::Tensor(t) => m2m_record::Type::Tensor(m2m_record::TensorType { dtype: x.dtype, ..t.clone() }),
+        other => other.clone(),
+    };
+    let types = b.node.results.iter().map(wide).collect();
+    e.call(op, vec![x.arg(), dims], &kwargs, types)
+}
+
+/// `var(dim, unbiased, keepdim)`: `sum((x - mean)²) / (n - correction)`, the target's `var.correction`.
+pub(super) fn var(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    spread(e, b, &x, "aten.var.correction")
+}
+
+/// `var_mean(…)`, the target's `var_mean.correction`.
+pub(super) fn var_mean(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    spread(e, b, &x, "aten.var_mean.correction")
+}
+
+/// `std = sqrt(var)`, rounded once.
+pub(super) fn std(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let x = e.widen(&x)?;
+    let (dtype, _) = e.result(b, 0)?;
+    let is_pair = b.op().starts_with("aten.std_mean");
+    let op = if is_pair { "aten.var_mean.correction" } else { "aten.var.correction" };
+    let mut out = Vec::new();
+    for (k, v) in spread(e, b, &x, op)?.into_iter().enumerate() {
+        let v = v.ok_or_else(|| Error::shape(b.op(), "no variance"))?;
+        let v = if k == 0 { e.unary_float("sqrt", &v)? } else { v };
+        out.push(Some(e.to_dtype(&v, dtype)?));
+    }
+    Ok(out)
+}
+
+/// `count_nonzero`: the sum of `x != 0`, i64.
+pub(super) fn count_nonzero(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let dims = dims_of(e, b, &x)?;
+    let is_set = if x.dtype == DType::Bool { x } else { e.compare("ne", &x, 0i64)? };
+    one(e.sum(&is_set, &dims, false)?)
+}
+
+/// `logsumexp`: `m + log(sum(exp(x - m)))` with the maximum `m`, taken as 0 where it is infinite.
+pub(super) fn logsumexp(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (dtype, _) = e.result(b, 0)?;
+    let x = e.widen_float(&x)?;
+    let dims = dims_of(e, b, &x)?;
+    let m = e.extreme("amax", &x, &dims, true)?;
+    let is_infinite = e.test("isinf", &m)?;
+    let zero = e.full(&[], m.dtype, Arg::Int(0))?;
+    let m = e.select_where(&is_infinite, &zero, &m)?;
+    let y = e.sub(&x, &m)?;
+    let y = e.unary_float("exp", &y)?;
+    let y = e.sum(&y, &dims, true)?;
+    let y = e.unary_float("log", &y)?;
+    let y = e.add(&y, &m)?;
+    let shape = crate::infer::reduced(&x.shape, &dims, keepdim(b)?);
+    let y = e.view(&y, &shape)?;
+    one(e.to_dtype(&y, dtype)?)
+}
+
+/// `|x|` summed to the power `ord` over dimensions, and the root of it; the extremes for infinite orders, the count of
+/// nonzeros for 0. The matrix norms (`fro` of two dimensions) are the 2-norm of all elements.
+fn vector_norm(e: &mut Expander<'_, '_>, x: &V, ord: f64, dims: &[usize], keepdim: bool) -> Result<V, Error> {
+    if ord == 2.0 && !x.dtype.is_complex() {
+        let y = e.mul(x, x)?;
+        let y = e.sum(&y, dims, keepdim)?;
+        return e.unary_float("sqrt", &y);
+    }
+    if x.dtype.is_complex() {
+        return Err(Error::unsupported("the norm of a complex tensor has no rule"));
+    }
+    let size = e.unary("abs", x)?;
+    if ord.is_infinite() {
+        return e.extreme(if ord > 0.0 { "amax" } else { "amin" }, &size, dims, keepdim);
+    }
+    if ord == 0.0 {
+        let is_set = e.compare("ne", x, 0i64)?;
+        let is_set = e.to_dtype(&is_set, x.dtype)?;
+        return e.sum(&is_set, dims, keepdim);
+    }
+    if ord == 1.0 {
+        return e.sum(&size, dims, keepdim);
+    }
+    let y = e.pow(&size, ord)?;
+    let y = e.sum(&y, dims, keepdim)?;
+    e.pow(&y, 1.0 / ord)
+}
+
+/// `linalg_vector_norm`, `linalg_norm` and `norm` of the orders that are vector norms.
+pub(super) fn norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (dtype, _) = e.result(b, 0)?;
+    let x = e.widen_float(&x)?;
+    let name = if b.has("ord") { "ord" } else { "p" };
+    let dims = dims_of(e, b, &x)?;
+    let is_matrix = b.op().starts_with("aten.linalg_norm") && dims.len() == 2;
+    let ord = match b.arg(name)? {
+        Arg::Null => 2.0,
+        Arg::Str(s) if s == "fro" => 2.0,
+        Arg::Str(s) => return Err(Error::unsupported(format!("the {s:?} norm of a matrix has no rule"))),
+        _ if is_matrix => {
+            return Err(Error::unsupported("a matrix norm of a numeric order has no rule; expected None or \"fro\""));
+        }
+        _ => b.float(name)?,
+    };
+    let y = vector_norm(e, &x, ord, &dims, keepdim(b)?)?;
+    one(e.to_dtype(&y, dtype)?)
+}
+
+/// `trace`: the sum of the diagonal.
+pub(super) fn trace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (dtype, _) = e.result(b, 0)?;
+    let (Some(n), Some(m)) = (x.dim(0).as_int(), x.dim(1).as_int()) else {
+        return Err(Error::unsupported("the trace of a matrix of symbolic size"));
+    };
+    let count = n.min(m);
+    let flat = e.view(&x, &[Expr::Int(-1)])?;
+    let end = ((count - 1) * (m + 1) + 1).max(0);
+    let y = e.slice(&flat, 0, &Expr::Int(0), &Expr::Int(end), m + 1)?;
+    let y = e.widen(&y)?;
+    let y = e.sum(&y, &[0], false)?;
+    one(e.to_dtype(&y, dtype)?)
+}
+
+/// `max(dim)`, `min(dim)` of a tensor without dimensions, and what else only differs in how all dimensions are named:
+/// the same operator is emitted.
+pub(super) fn all_true(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let results = b.node.results.iter().map(|r| m2m_record::TypedValue { value: None, ..r.clone() }).collect();
+    e.expand(&Node { op: "aten.all.default".into(), args: vec![x.arg()], results, ..Node::default() })
+}

@@ -1,0 +1,152 @@
+//! Writes into a copy of a tensor, and reads by index.
+
+use super::view::slice_bounds;
+use crate::bind::Bound;
+use crate::error::Error;
+use crate::expand::{Expander, Results, one};
+use crate::infer::wrap_dim;
+use crate::value::V;
+use m2m_record::{Arg, DType};
+use m2m_tensor::{Expr, expr};
+
+/// `x` with `x[start : start + len(src) · step : step]` along `dim` replaced by `src`.
+pub(crate) fn put_slice(
+    e: &mut Expander<'_, '_>,
+    x: &V,
+    src: &V,
+    dim: usize,
+    (start, step): (&Expr, i64),
+) -> Result<V, Error> {
+    let src = e.to_dtype(src, x.dtype)?;
+    let mut shape = x.shape.clone();
+    if let Some(size) = shape.get_mut(dim) {
+        *size = src.dim(dim);
+    }
+    let src = e.expand_to(&src, &shape)?;
+    if step == 1 {
+        let end = expr::add([start.clone(), src.dim(dim)]);
+        let mut parts = Vec::new();
+        if *start != Expr::Int(0) {
+            parts.push(e.slice(x, dim, &Expr::Int(0), start, 1)?);
+        }
+        parts.push(src);
+        if end != x.dim(dim) {
+            parts.push(e.slice(x, dim, &end, &x.dim(dim), 1)?);
+        }
+        return e.cat(&parts, dim);
+    }
+    let index = e.iota(&src.dim(dim), DType::I64)?;
+    let index = e.mul(&index, step)?;
+    let index = match start {
+        Expr::Int(0) => index,
+        start => e.add(&index, &crate::value::size_arg(start))?,
+    };
+    let index = e.along(&index, dim, x.rank())?;
+    let index = e.expand_to(&index, &src.shape)?;
+    let args = vec![x.arg(), Arg::Int(dim as i64), index.arg(), src.arg()];
+    e.call1("aten.scatter.src", args, &[], x.dtype, &x.shape)
+}
+
+/// `slice_scatter(self, src, dim, start, end, step)`
+pub(super) fn slice_scatter(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, src) = (e.tensor(b, "self")?, e.tensor(b, "src")?);
+    let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    let (start, _) = slice_bounds(e, b.arg("start")?, b.arg("end")?, &x.dim(dim))?;
+    one(put_slice(e, &x, &src, dim, (&start, b.int("step")?))?)
+}
+
+/// `select_scatter(self, src, dim, index)`
+pub(super) fn select_scatter(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, src) = (e.tensor(b, "self")?, e.tensor(b, "src")?);
+    let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    let index = e.size(b.arg("index")?)?;
+    let index = if index.as_int().is_some_and(|n| n < 0) { expr::add([x.dim(dim), index]) } else { index };
+    let src = e.unsqueeze(&src, dim)?;
+    one(put_slice(e, &x, &src, dim, (&index, 1))?)
+}
+
+/// A vector of indices laid along `dim` and stretched to a shape.
+fn index_like(e: &mut Expander<'_, '_>, index: &V, dim: usize, shape: &[Expr]) -> Result<V, Error> {
+    let index = e.view(index, &[Expr::Int(-1)])?;
+    let index = e.to_dtype(&index, DType::I64)?;
+    let index = e.along(&index, dim, shape.len())?;
+    e.expand_to(&index, shape)
+}
+
+/// `index_copy(self, dim, index, source)`: row `index[i]` becomes row `i` of `source`; the last one wins.
+pub(super) fn index_copy(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, index, src) = (e.tensor(b, "self")?, e.tensor(b, "index")?, e.tensor(b, "source")?);
+    let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    let index = index_like(e, &index, dim, &src.shape)?;
+    let args = vec![x.arg(), Arg::Int(dim as i64), index.arg(), src.arg()];
+    one(e.call1("aten.scatter.src", args, &[], x.dtype, &x.shape)?)
+}
+
+/// `index_fill(self, dim, index, value)`
+pub(super) fn index_fill(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, index) = (e.tensor(b, "self")?, e.tensor(b, "index")?);
+    let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    let mut shape = x.shape.clone();
+    if let Some(size) = shape.get_mut(dim) {
+        *size = index.dim(0);
+    }
+    let index = index_like(e, &index, dim, &shape)?;
+    let args = vec![x.arg(), Arg::Int(dim as i64), index.arg(), b.scalar("value")?.clone()];
+    one(e.call1("aten.scatter.value", args, &[], x.dtype, &x.shape)?)
+}
+
+/// `take(self, index)`: elements of the flattened tensor; a negative index counts from the end.
+pub(super) fn take(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, index) = (e.tensor(b, "self")?, e.tensor(b, "index")?);
+    let flat = e.view(&x, &[Expr::Int(-1)])?;
+    let wrapped = e.add(&index, &crate::value::size_arg(&flat.dim(0)))?;
+    let is_negative = e.compare("lt", &index, 0i64)?;
+    let at = e.select_where(&is_negative, &wrapped, &index)?;
+    let at = e.view(&at, &[Expr::Int(-1)])?;
+    let y = e.index_select(&flat, 0, &at)?;
+    one(e.view(&y, &index.shape)?)
+}
+
+/// `take_along_dim(self, indices, dim)`: `gather` with both stretched to a common shape outside `dim`.
+pub(super) fn take_along_dim(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (mut x, mut index) = (e.tensor(b, "self")?, e.tensor(b, "indices")?);
+    let dim = match b.int_or("dim")? {
+        Some(dim) => wrap_dim(b.op(), dim, x.rank())?,
+        None => {
+            x = e.view(&x, &[Expr::Int(-1)])?;
+            index = e.view(&index, &[Expr::Int(-1)])?;
+            0
+        }
+    };
+    let (mut sx, mut si) = (x.shape.clone(), index.shape.clone());
+    for k in (0..x.rank()).filter(|k| *k != dim) {
+        let size = if x.dim(k) == Expr::Int(1) { index.dim(k) } else { x.dim(k) };
+        if let (Some(a), Some(c)) = (sx.get_mut(k), si.get_mut(k)) {
+            (*a, *c) = (size.clone(), size);
+        }
+    }
+    let (x, index) = (e.expand_to(&x, &sx)?, e.expand_to(&index, &si)?);
+    let args = vec![x.arg(), Arg::Int(dim as i64), index.arg()];
+    one(e.call1("aten.gather.default", args, &[], x.dtype, &index.shape)?)
+}
+
+/// `isin(elements, test)`: whether any test element is equal.
+pub(super) fn isin(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, t) = (e.tensor(b, "elements")?, e.tensor(b, "test_elements")?);
+    let wide = e.unsqueeze(&x, x.rank())?;
+    let t = e.view(&t, &[Expr::Int(-1)])?;
+    let y = e.compare("eq", &wide, &t)?;
+    let args = vec![y.arg(), Arg::Int(x.rank() as i64)];
+    let y = e.call1("aten.any.dim", args, &[], DType::Bool, &x.shape)?;
+    one(if b.bool("invert")? { e.test("logical_not", &y)? } else { y })
+}
+
+/// `bucketize(x, edges, right)`: how many edges are below `x`, those equal to it included when `right`.
+pub(super) fn bucketize(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, edges) = (e.tensor(b, "self")?, e.tensor(b, "boundaries")?);
+    let (dtype, _) = e.result(b, 0)?;
+    let wide = e.unsqueeze(&x, x.rank())?;
+    let below = e.compare(if b.bool("right")? { "le" } else { "lt" }, &edges, &wide)?;
+    let y = e.sum(&below, &[x.rank()], false)?;
+    one(e.to_dtype(&y, dtype)?)
+}

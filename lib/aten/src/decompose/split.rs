@@ -1,0 +1,164 @@
+//! Lists of parts, and joins.
+
+use crate::bind::Bound;
+use crate::error::Error;
+use crate::expand::{Expander, Results, one};
+use crate::infer::wrap_dim;
+use crate::promote::{Participant, result_type};
+use crate::value::V;
+use m2m_record::DType;
+use m2m_tensor::{Expr, expr};
+
+/// `split split_with_sizes chunk tensor_split`: slices that follow one another, as long as the node's types say.
+pub(super) fn split(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    let mut start = Expr::Int(0);
+    let mut parts = Vec::with_capacity(b.node.results.len());
+    for k in 0..b.node.results.len() {
+        let (_, shape) = e.result(b, k)?;
+        let size = shape.get(dim).cloned().unwrap_or(Expr::Int(0));
+        let end = expr::add([start.clone(), size]);
+        parts.push(Some(e.slice(&x, dim, &start, &end, 1)?));
+        start = end;
+    }
+    Ok(parts)
+}
+
+/// `unbind(dim)`: every slice of a dimension, without it.
+pub(super) fn unbind(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    let mut parts = Vec::with_capacity(b.node.results.len());
+    for k in 0..b.node.results.len() {
+        let index = i64::try_from(k).unwrap_or(i64::MAX);
+        parts.push(Some(e.select(&x, dim, &Expr::Int(index))?));
+    }
+    Ok(parts)
+}
+
+/// Tensors cast to the dtype that they promote to.
+fn cast_all(e: &mut Expander<'_, '_>, items: Vec<V>) -> Result<Vec<V>, Error> {
+    let participants: Vec<Participant> = items.iter().map(|v| Participant::tensor(v.dtype, v.rank())).collect();
+    let Some(dtype) = result_type(&participants)? else { return Ok(items) };
+    items.iter().map(|v| e.to_dtype(v, dtype)).collect()
+}
+
+/// `cat(tensors, dim)`: of one dtype; empty vectors, which PyTorch ignores whatever the rank of the others, left out.
+pub(super) fn cat(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let items = cast_all(e, e.tensors(b, "tensors")?)?;
+    let rank = items.iter().map(V::rank).max().unwrap_or(0);
+    let is_void = |v: &V| v.rank() == 1 && v.dim(0) == Expr::Int(0) && rank != 1;
+    let items: Vec<V> = items.into_iter().filter(|v| !is_void(v)).collect();
+    let dim = wrap_dim(b.op(), b.int("dim")?, rank)?;
+    if let [only] = items.as_slice() {
+        e.prove("identity", format!("it joins nothing to {}", only.name));
+        return one(only.clone());
+    }
+    if !e.is_lowerable("aten.cat.default") {
+        return Err(Error::unsupported("the target does not lower aten.cat.default"));
+    }
+    let list = m2m_record::Arg::List(items.iter().map(V::arg).collect());
+    e.emit(&m2m_record::Node {
+        op: "aten.cat.default".into(),
+        args: vec![list, m2m_record::Arg::Int(i64::try_from(dim).unwrap_or(0))],
+        results: b.node.results.clone(),
+        ..m2m_record::Node::default()
+    })
+}
+
+/// `stack(tensors, dim)`: joined along a new dimension.
+pub(super) fn stack(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let items = cast_all(e, e.tensors(b, "tensors")?)?;
+    let rank = items.first().map_or(0, V::rank);
+    let dim = wrap_dim(b.op(), b.int("dim")?, rank + 1)?;
+    let items = items.iter().map(|v| e.unsqueeze(v, dim)).collect::<Result<Vec<_>, _>>()?;
+    one(e.cat(&items, dim)?)
+}
+
+/// `meshgrid(vectors, indexing)`: each vector along its own dimension, stretched over the others; `xy` exchanges the
+/// first two.
+pub(super) fn meshgrid(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let items = e.tensors(b, "tensors")?;
+    let is_xy = b.has("indexing") && b.str("indexing")? == "xy";
+    let rank = items.len();
+    let mut out = Vec::with_capacity(rank);
+    for (k, x) in items.iter().enumerate() {
+        let place = match k {
+            0 | 1 if is_xy && rank >= 2 => 1 - k,
+            _ => k,
+        };
+        let (_, shape) = e.result(b, k)?;
+        let x = e.view(x, &[Expr::Int(-1)])?;
+        let x = e.along(&x, place, rank)?;
+        out.push(Some(e.expand_to(&x, &shape)?));
+    }
+    Ok(out)
+}
+
+/// `block_diag(tensors)`: matrices along the diagonal, zeros elsewhere.
+pub(super) fn block_diag(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let items = cast_all(e, e.tensors(b, "tensors")?)?;
+    let (_, shape) = e.result(b, 0)?;
+    let cols = shape.get(1).cloned().unwrap_or(Expr::Int(0));
+    let (mut rows, mut left) = (Vec::new(), Expr::Int(0));
+    for x in &items {
+        let lead = vec![Expr::Int(1); 2usize.saturating_sub(x.rank())];
+        let x = e.view(x, &lead.into_iter().chain(x.shape.iter().cloned()).collect::<Vec<_>>())?;
+        let right = expr::sub(cols.clone(), expr::add([left.clone(), x.dim(1)]));
+        let zero = (Expr::Int(0), Expr::Int(0));
+        rows.push(e.pad(&x, &[zero, (left.clone(), right)], m2m_record::Arg::Int(0))?);
+        left = expr::add([left, x.dim(1)]);
+    }
+    one(e.cat(&rows, 0)?)
+}
+
+/// `glu(dim)`: `a · sigmoid(b)` of the two halves.
+pub(super) fn glu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (dtype, shape) = e.result(b, 0)?;
+    let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    let half = shape.get(dim).cloned().unwrap_or(Expr::Int(0));
+    let x = e.widen(&x)?;
+    let a = e.slice(&x, dim, &Expr::Int(0), &half, 1)?;
+    let c = e.slice(&x, dim, &half, &x.dim(dim), 1)?;
+    let gate = e.unary("sigmoid", &c)?;
+    let y = e.mul(&a, &gate)?;
+    one(e.to_dtype(&y, dtype)?)
+}
+
+/// `tril triu` are the target's; `diag_embed` puts the last dimension on a diagonal of two new ones.
+pub(super) fn diag_embed(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let rank = x.rank() + 1;
+    let (a, c) = (wrap_dim(b.op(), b.int("dim1")?, rank)?, wrap_dim(b.op(), b.int("dim2")?, rank)?);
+    let offset = b.int("offset")?;
+    let size = expr::add([x.dim(x.rank() - 1), Expr::Int(offset.abs())]);
+    let before = Expr::Int(offset.max(0));
+    let after = Expr::Int((-offset).max(0));
+    let mut pads = vec![(Expr::Int(0), Expr::Int(0)); x.rank()];
+    if let Some(last) = pads.last_mut() {
+        *last = (before, after);
+    }
+    let wide = e.pad(&x, &pads, m2m_record::Arg::Int(0))?;
+    let wide = e.unsqueeze(&wide, wide.rank() - 1)?;
+    let row = e.iota(&size, DType::I64)?;
+    let row = e.unsqueeze(&row, 1)?;
+    let row = e.add(&row, offset)?;
+    let col = e.iota(&size, DType::I64)?;
+    let mask = e.compare("eq", &col, &row)?;
+    let zero = e.full(&[], x.dtype, m2m_record::Arg::Int(0))?;
+    let y = e.select_where(&mask, &wide, &zero)?;
+    let mut rest = 0..x.rank() - 1;
+    let pick = |d: usize| {
+        if d == a {
+            Some(rank - 2)
+        } else if d == c {
+            Some(rank - 1)
+        } else {
+            rest.next()
+        }
+    };
+    let dims: Option<Vec<usize>> = (0..rank).map(pick).collect();
+    one(e.permute(&y, &dims.unwrap_or_default())?)
+}

@@ -1,0 +1,71 @@
+//! Operators that write, and what they are without writing.
+
+use crate::bind::Bound;
+use crate::error::Error;
+use crate::expand::Expander;
+use crate::promote::{Participant, float_of, result_type};
+use crate::schema::{self, Schema};
+use crate::value::O;
+use m2m_record::{Arg, DType, Node};
+
+/// Whether a call writes to memory. `detach_` only changes what autograd sees.
+pub(crate) fn is_write(node: &Node, schema: &Schema) -> bool {
+    node.op != "aten.detach_.default" && (schema.is_mutable() || batch_norm_writes(node))
+}
+
+/// `batch_norm` in training moves its running statistics, though its schema does not say so.
+pub(crate) fn batch_norm_writes(node: &Node) -> bool {
+    node.op == "aten.batch_norm.default"
+        && crate::bind::bind(node).is_ok_and(|b| {
+            b.bool("training").unwrap_or(false) && b.opt_tensor("running_mean").is_ok_and(|m| m.is_some())
+        })
+}
+
+/// `aten.add.Tensor` for `aten.add_.Tensor`.
+pub(crate) fn functional_name(op: &str) -> Result<String, Error> {
+    let mut parts = op.splitn(3, '.');
+    let (Some(space), Some(name), Some(overload)) = (parts.next(), parts.next(), parts.next()) else {
+        return Err(Error::NoSchema { op: op.to_owned() });
+    };
+    let plain = match name {
+        "__iand__" => "bitwise_and",
+        "__ior__" => "bitwise_or",
+        "__ixor__" => "bitwise_xor",
+        "__ilshift__" => "__lshift__",
+        "__irshift__" => "__rshift__",
+        _ => name.trim_end_matches('_'),
+    };
+    let functional = format!("{space}.{plain}.{overload}");
+    match schema::find(&functional) {
+        Some(found) if plain != name && !found.is_mutable() => Ok(functional),
+        _ => Err(Error::unsupported(format!("{op} writes to its arguments and has no functional form"))),
+    }
+}
+
+/// The dtype that the functional form gives before it is cast to that of the tensor written to.
+pub(crate) fn written_dtype(e: &Expander<'_, '_>, b: &Bound<'_>, own: DType) -> Result<DType, Error> {
+    let name = b.op().split('.').nth(1).unwrap_or("");
+    let promoted = || -> Result<DType, Error> {
+        let mut participants: Vec<Participant> = Vec::new();
+        for arg in
+            b.schema.args.iter().filter(|a| matches!(a.name, "self" | "other" | "exponent" | "tensor1" | "tensor2"))
+        {
+            let operand = match b.arg(arg.name)? {
+                Arg::Value(_) => e.operand(b, arg.name)?,
+                number => O::N(number.clone()),
+            };
+            participants.push(operand.participant()?);
+        }
+        Ok(result_type(&participants)?.unwrap_or(own))
+    };
+    match name {
+        "add" | "sub" | "mul" | "pow" | "remainder" | "fmod" | "floor_divide" | "addcmul" | "bitwise_and"
+        | "bitwise_or" | "bitwise_xor" | "subtract" | "multiply" => promoted(),
+        "div" if b.has("rounding_mode") && b.str_or("rounding_mode")?.is_some() => promoted(),
+        "div" | "true_divide" | "divide" | "addcdiv" | "atan2" => promoted().map(float_of),
+        "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "logical_and" | "logical_or" | "logical_xor" | "logical_not" => {
+            Ok(DType::Bool)
+        }
+        _ => Ok(own),
+    }
+}

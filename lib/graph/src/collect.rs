@@ -1,0 +1,133 @@
+//! Collects the current graph while a stream passes.
+//!
+//! The current graph is the root sealed last, with the nested graphs that came before it. Only its bytes are kept.
+
+use crate::graph::Graph;
+use crate::verify::{Fault, verify};
+use indexmap::IndexMap;
+use m2m_record::{Body, File, Line, graph, reader};
+
+/// Why a stream's graphs cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A line of a graph is malformed.
+    #[error("{message}")]
+    Line {
+        /// The line.
+        number: u64,
+        /// What is wrong.
+        message: String,
+    },
+    /// The stream has no root graph.
+    #[error("the stream has no graph; expected one, as m2m-capture writes it")]
+    NoGraph,
+    /// A graph contradicts itself.
+    #[error("{0}")]
+    Invalid(#[from] Fault),
+}
+
+/// The current graph of a stream, parsed and verified.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The root.
+    pub root: Graph,
+    /// Nested graphs by id, callees before callers.
+    pub nested: IndexMap<String, Graph>,
+    /// Files by id, the last record of each.
+    pub files: IndexMap<String, File>,
+    /// Stages of all root graphs so far.
+    pub stages: Vec<String>,
+}
+
+/// The kinds of lines that a graph has.
+const KINDS: [&str; 6] = ["graph", "symbol", "guard", "input", "node", "output"];
+
+/// A kind, as its place in [`KINDS`].
+type Kind = usize;
+
+/// Lines of one graph, kept unparsed.
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    ends: Vec<(u64, Kind, usize)>,
+}
+
+/// Takes the lines of a stream one by one.
+#[derive(Default)]
+pub struct Collector {
+    lines: Lines,
+    is_complete: bool,
+    is_root: bool,
+    files: IndexMap<String, File>,
+    stages: Vec<String>,
+}
+
+impl Collector {
+    /// Nothing collected yet.
+    pub fn new() -> Self {
+        Collector::default()
+    }
+
+    /// Takes the next line.
+    pub fn push(&mut self, line: &Line<'_>) -> Result<(), Error> {
+        match line.kind {
+            graph::Graph::KIND => {
+                let opened: graph::Graph = self.parse(line)?;
+                if self.is_complete {
+                    self.lines = Lines::default();
+                    self.is_complete = false;
+                }
+                self.is_root = opened.parent.is_none();
+                if self.is_root {
+                    self.stages.push(opened.stage);
+                }
+                self.keep(line);
+            }
+            "symbol" | "guard" | "input" | "node" | "output" => self.keep(line),
+            "seal" => self.is_complete |= self.is_root,
+            File::KIND => {
+                let file: File = self.parse(line)?;
+                self.files.insert(file.id.clone(), file);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn parse<R: Body>(&self, line: &Line<'_>) -> Result<R, Error> {
+        reader::parse_line(line.bytes).map_err(|message| Error::Line { number: line.number, message })
+    }
+
+    fn keep(&mut self, line: &Line<'_>) {
+        self.lines.bytes.extend_from_slice(line.bytes);
+        let kind = KINDS.iter().position(|kind| *kind == line.kind).unwrap_or_default();
+        self.lines.ends.push((line.number, kind, self.lines.bytes.len()));
+    }
+
+    /// Parses and verifies what was collected.
+    pub fn finish(self) -> Result<Program, Error> {
+        if !self.is_complete {
+            return Err(Error::NoGraph);
+        }
+        let mut graphs: IndexMap<String, Graph> = IndexMap::new();
+        let mut start = 0;
+        for (number, kind, end) in self.lines.ends {
+            let bytes = &self.lines.bytes[start..end];
+            start = end;
+            let fail = |message: String| Error::Line { number, message };
+            if KINDS[kind] == graph::Graph::KIND {
+                let opened: graph::Graph = reader::parse_line(bytes).map_err(fail)?;
+                if graphs.insert(opened.graph.clone(), Graph::default()).is_some() {
+                    return Err(fail(format!("graph {:?} is there twice", opened.graph)));
+                }
+            }
+            if let Some((_, graph)) = graphs.last_mut() {
+                graph.push_line(KINDS[kind], bytes).map_err(fail)?;
+            }
+        }
+        let (_, root) = graphs.pop().ok_or(Error::NoGraph)?;
+        let program = Program { root, nested: graphs, files: self.files, stages: self.stages };
+        verify(&program)?;
+        Ok(program)
+    }
+}

@@ -1,0 +1,234 @@
+//! Derives a graph of a new stage from an old one, keeping origins.
+//!
+//! Every node of the old graph must either become something (a node whose `origins` name it) or be eliminated with a
+//! reason and a proof; `finish` fails otherwise, so that a trace is complete by construction. Inputs all stay.
+
+use crate::graph::Graph;
+use crate::prune;
+use crate::verify::Fault;
+use m2m_record::{Arg, Args, Elimination, Input, Kwargs, Node, OutputItem, Return, Type, TypedValue};
+use std::collections::{HashMap, HashSet};
+
+/// A node to be added.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "the fields are the record's fields")]
+pub struct Emit {
+    pub op: String,
+    pub args: Args,
+    pub kwargs: Kwargs,
+    pub results: Vec<TypedValue>,
+    pub returns: Option<Vec<Return>>,
+    pub origins: Vec<String>,
+    pub via: String,
+}
+
+/// What became of the old graph.
+#[derive(Clone, Debug)]
+pub struct Accounting {
+    /// The new graph.
+    pub graph: Graph,
+    /// Old nodes and inputs without a successor.
+    pub eliminations: Vec<Elimination>,
+}
+
+/// Builds the graph of a new stage.
+pub struct Rewriter<'a> {
+    old: &'a Graph,
+    graph: Graph,
+    bound: HashMap<String, Arg>,
+    names: HashSet<String>,
+    counters: HashMap<String, usize>,
+    eliminations: Vec<Elimination>,
+}
+
+impl<'a> Rewriter<'a> {
+    /// Starts a root graph of `stage` (already made unique, as `quantized.2`) with the old one's inputs and symbols.
+    /// The names of all old values are reserved for their successors.
+    pub fn new(old: &'a Graph, stage: &str) -> Self {
+        let inputs =
+            old.inputs.iter().map(|i| Input { graph: stage.to_owned(), origins: vec![i.value.clone()], ..i.clone() });
+        let graph = Graph {
+            id: stage.to_owned(),
+            stage: stage.to_owned(),
+            entry: old.entry.clone(),
+            parent: None,
+            symbols: old.symbols.iter().cloned().map(|s| m2m_record::Symbol { graph: stage.to_owned(), ..s }).collect(),
+            guards: old.guards.iter().cloned().map(|g| m2m_record::Guard { graph: stage.to_owned(), ..g }).collect(),
+            inputs: inputs.collect(),
+            nodes: Vec::with_capacity(old.nodes.len()),
+            outputs: Vec::new(),
+        };
+        let results = old.nodes.iter().flat_map(|n| &n.results).filter_map(|r| r.value.clone());
+        let names = old.inputs.iter().map(|i| i.value.clone()).chain(results).collect();
+        Rewriter { old, graph, bound: HashMap::new(), names, counters: HashMap::new(), eliminations: Vec::new() }
+    }
+
+    /// The old graph.
+    pub fn old(&self) -> &'a Graph {
+        self.old
+    }
+
+    /// The new graph so far.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// What an old argument is in the new graph.
+    pub fn map(&self, arg: &Arg) -> Arg {
+        match arg {
+            Arg::Value(name) => self.bound.get(name).cloned().unwrap_or_else(|| arg.clone()),
+            Arg::List(items) => Arg::List(items.iter().map(|a| self.map(a)).collect()),
+            Arg::Map(map) => Arg::Map(map.iter().map(|(k, a)| (k.clone(), self.map(a))).collect()),
+            other => other.clone(),
+        }
+    }
+
+    /// Says what an old value is in the new graph, where it is not the value of the same name.
+    pub fn bind(&mut self, old: &str, new: Arg) {
+        self.bound.insert(old.to_owned(), new);
+    }
+
+    /// A name that no value of either graph has: `stem.1`, `stem.2`, …
+    pub fn fresh(&mut self, stem: &str) -> String {
+        let counter = self.counters.entry(stem.to_owned()).or_insert(0);
+        loop {
+            *counter += 1;
+            let name = format!("{stem}.{counter}");
+            if self.names.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+
+    /// Adds a node. Its results are named by [`Rewriter::fresh`], or as the old values that they stand for. Gives its
+    /// place among [`Rewriter::nodes`].
+    pub fn emit(&mut self, emit: Emit) -> usize {
+        self.graph.nodes.push(Node {
+            graph: self.graph.id.clone(),
+            stage: self.graph.stage.clone(),
+            op: emit.op,
+            args: emit.args,
+            kwargs: emit.kwargs,
+            results: emit.results,
+            returns: emit.returns,
+            origins: emit.origins,
+            via: Some(emit.via),
+            ..Node::default()
+        });
+        self.graph.nodes.len() - 1
+    }
+
+    /// Adds an old node as it is, with its arguments mapped.
+    pub fn keep(&mut self, node: &Node) -> usize {
+        self.emit(Emit {
+            op: node.op.clone(),
+            args: node.args.iter().map(|a| self.map(a)).collect(),
+            kwargs: node.kwargs.iter().map(|(k, a)| (k.clone(), self.map(a))).collect(),
+            results: node.results.clone(),
+            returns: node.returns.clone(),
+            origins: vec![node.node.clone()],
+            via: "identity".into(),
+        })
+    }
+
+    /// Gives a value made at or after place `since` another name, wherever it is used.
+    pub fn rename(&mut self, since: usize, from: &str, to: &str) {
+        self.names.insert(to.to_owned());
+        let mut rename = |name: &str| (name == from).then(|| to.to_owned());
+        for node in self.graph.nodes.iter_mut().skip(since) {
+            node.args.iter_mut().chain(node.kwargs.values_mut()).for_each(|a| a.rename_values(&mut rename));
+            for result in &mut node.results {
+                if result.value.as_deref() == Some(from) {
+                    result.value = Some(to.to_owned());
+                }
+            }
+        }
+    }
+
+    /// Takes back what was added at or after place `since`.
+    pub fn truncate(&mut self, since: usize) {
+        self.graph.nodes.truncate(since);
+    }
+
+    /// Says that an old node has no successor, and why that is right. It is void if the node gets one after all, as a
+    /// view that is made anew after a write.
+    pub fn eliminate(&mut self, node: &str, reason: &str, proof: impl Into<String>) {
+        self.eliminations.push(Elimination { node: node.to_owned(), reason: reason.to_owned(), proof: proof.into() });
+    }
+
+    /// Adds an output that the old graph does not have; it comes before the old ones.
+    pub fn add_output(&mut self, item: OutputItem) {
+        self.graph.outputs.push(item);
+    }
+
+    /// Nodes added at or after place `since`, to be completed.
+    pub fn nodes_since(&mut self, since: usize) -> &mut [Node] {
+        self.graph.nodes.get_mut(since..).unwrap_or_default()
+    }
+
+    /// Nodes added so far.
+    pub fn nodes(&self) -> &[Node] {
+        &self.graph.nodes
+    }
+
+    /// The type of an input of the new graph.
+    pub fn input_type(&self, value: &str) -> Option<&Type> {
+        self.graph.inputs.iter().find(|i| i.value == value).map(|i| &i.ty)
+    }
+
+    /// Closes the graph: outputs are those added, then the old ones, mapped. Nodes whose results nothing uses go,
+    /// unless `has_effect`; an old node all of whose successors went is eliminated as `unused`. Ids are numbered
+    /// here. Whatever of the old graph is unaccounted for is an error.
+    pub fn finish(mut self, has_effect: &dyn Fn(&Node) -> bool) -> Result<Accounting, Fault> {
+        for item in &self.old.outputs {
+            let mut item = item.clone();
+            if let Some(value) = &item.value {
+                match self.map(&Arg::value(value.clone())) {
+                    Arg::Value(new) => item.value = Some(new),
+                    literal => {
+                        item.value = None;
+                        item.literal = Some(literal);
+                    }
+                }
+            }
+            self.graph.outputs.push(item);
+        }
+        let removed = prune::remove_unused(&mut self.graph, has_effect);
+        for (k, node) in self.graph.nodes.iter_mut().enumerate() {
+            node.node = format!("{}:{k}", self.graph.stage);
+        }
+        self.account(&removed)
+    }
+
+    fn account(mut self, removed: &HashSet<String>) -> Result<Accounting, Fault> {
+        let successors: HashSet<&str> = self.graph.nodes.iter().flat_map(|n| &n.origins).map(String::as_str).collect();
+        let gone: HashSet<&str> = self.eliminations.iter().map(|e| e.node.as_str()).collect();
+        let mut unused = Vec::new();
+        for node in &self.old.nodes {
+            if successors.contains(node.node.as_str()) || gone.contains(node.node.as_str()) {
+                continue;
+            }
+            if !removed.contains(&node.node) {
+                return Err(self.fault(&node.node, "has neither a successor nor an elimination"));
+            }
+            unused.push(Elimination {
+                node: node.node.clone(),
+                reason: "unused".into(),
+                proof: "no output and no effect depends on its results".into(),
+            });
+        }
+        let has_successor: Vec<bool> = self.eliminations.iter().map(|e| successors.contains(e.node.as_str())).collect();
+        let mut has_successor = has_successor.into_iter();
+        self.eliminations.retain(|_| !has_successor.next().unwrap_or(false));
+        self.eliminations.extend(unused);
+        let order: HashMap<&str, usize> =
+            self.old.nodes.iter().enumerate().map(|(k, n)| (n.node.as_str(), k)).collect();
+        self.eliminations.sort_by_key(|e| order.get(e.node.as_str()).copied().unwrap_or(usize::MAX));
+        Ok(Accounting { graph: self.graph, eliminations: self.eliminations })
+    }
+
+    fn fault(&self, node: &str, message: &str) -> Fault {
+        let op = self.old.nodes.iter().find(|n| n.node == node).map_or("it", |n| n.op.as_str());
+        Fault { graph: self.graph.id.clone(), place: node.to_owned(), message: format!("{op} {message}") }
+    }
+}
