@@ -76,7 +76,9 @@ impl<'s, 'p> Expander<'s, 'p> {
         let kwargs: Kwargs = kwargs.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
         let results = types.into_iter().map(|ty| TypedValue { value: None, ty }).collect::<Vec<_>>();
         let returns = (results.len() != 1).then(|| vec![m2m_record::Return::One; results.len()]);
-        self.expand(&Node { op: op.to_owned(), args, kwargs, results, returns, ..Node::default() })
+        let node = Node { op: op.to_owned(), args, kwargs, results, returns, ..Node::default() };
+        // What a rule writes needs no simplification first; and the eager rules themselves end here.
+        if self.is_lowerable(op) { self.emit(&node) } else { self.expand(&node) }
     }
 
     /// Calls an operator with one tensor result.
@@ -94,14 +96,10 @@ impl<'s, 'p> Expander<'s, 'p> {
 
     /// Adds the node, or decomposes it. Its arguments are of the new graph; its results have types and no names.
     pub fn expand(&mut self, node: &Node) -> Results {
-        let is_emitted = self.is_lowerable(&node.op) && !decompose::is_eager(&node.op);
-        if is_emitted {
+        if self.is_lowerable(&node.op) && !decompose::is_eager(&node.op) {
             return self.emit(node);
         }
         let Some(rule) = decompose::find(&node.op) else {
-            if self.is_lowerable(&node.op) {
-                return self.emit(node);
-            }
             return Err(Error::unsupported(format!("{} is neither lowered nor decomposed", node.op)));
         };
         if self.depth >= MAX_DEPTH {
