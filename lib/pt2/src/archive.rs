@@ -146,13 +146,18 @@ impl<'a> Archive<'a> {
 
     fn folder_program(&self, name: String) -> Result<Program, Error> {
         let find = |path: String| Some(self.entry_name(&path)).filter(|entry| self.zip.find(entry).is_some());
-        let raw = [find(format!("data/weights/{name}_weights_config.json")), find(format!("data/constants/{name}_constants_config.json"))];
+        let raw = [
+            find(format!("data/weights/{name}_weights_config.json")),
+            find(format!("data/constants/{name}_constants_config.json")),
+        ];
         let pickled = [find(format!("data/weights/{name}.pt")), find(format!("data/constants/{name}.pt"))];
         let state = match (raw, pickled) {
             ([None, None], [None, None]) => {
                 return Err(Error::MissingEntry {
                     entry: self.entry_name(&format!("data/weights/{name}_weights_config.json")),
-                    why: format!("program {name:?} needs it to place its weights (torch 2.8 has data/weights/{name}.pt)"),
+                    why: format!(
+                        "program {name:?} needs it to place its weights (torch 2.8 has data/weights/{name}.pt)"
+                    ),
                 });
             }
             ([None, None], [weights, constants]) => StateEntries::Pickled { weights, constants },
@@ -179,7 +184,9 @@ impl<'a> Archive<'a> {
     pub fn unknown_entries(&self) -> Vec<&str> {
         let known = |path: &str| match self.layout {
             Layout::Flat => path == "version" || path.starts_with("serialized_") || path.starts_with("extra_files/"),
-            Layout::Folders => KNOWN.iter().any(|known| path == *known || (known.ends_with('/') && path.starts_with(known))),
+            Layout::Folders => {
+                KNOWN.iter().any(|known| path == *known || (known.ends_with('/') && path.starts_with(known)))
+            }
         };
         let names = self.zip.entries().iter().map(|e| e.name.as_str());
         names.filter(|name| !name.strip_prefix(self.root.as_str()).is_some_and(known)).collect()
@@ -210,7 +217,12 @@ impl<'a> Archive<'a> {
     }
 
     /// The text of a small entry, if it is there.
-    fn marker(&self, name: &str, known: &[&'static str], expected: &'static str) -> Result<Option<&'static str>, Error> {
+    fn marker(
+        &self,
+        name: &str,
+        known: &[&'static str],
+        expected: &'static str,
+    ) -> Result<Option<&'static str>, Error> {
         let entry = self.entry_name(name);
         if self.zip.find(&entry).is_none() {
             return Ok(None);
@@ -225,7 +237,8 @@ impl<'a> Archive<'a> {
 
     fn list_programs(&self) -> Vec<String> {
         let folder = self.entry_name("models/");
-        let names = self.zip.entries().iter().filter_map(|e| e.name.strip_prefix(folder.as_str())?.strip_suffix(".json"));
+        let names =
+            self.zip.entries().iter().filter_map(|e| e.name.strip_prefix(folder.as_str())?.strip_suffix(".json"));
         names.filter(|name| !name.is_empty() && !name.contains('/')).map(str::to_owned).collect()
     }
 }
@@ -257,7 +270,10 @@ fn describe(zip: &Zip<'_>, root: &str) -> String {
         .collect();
     compiled.dedup();
     if !compiled.is_empty() {
-        return format!("the archive holds the AOTInductor model {}, which is compiled code; save the program itself with torch.export.save", compiled.join(", "));
+        return format!(
+            "the archive holds the AOTInductor model {}, which is compiled code; save the program itself with torch.export.save",
+            compiled.join(", ")
+        );
     }
     if zip.find(&format!("{root}constants.pkl")).is_some() {
         return "this is a TorchScript archive; export the model with torch.export".to_owned();

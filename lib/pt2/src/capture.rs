@@ -14,12 +14,12 @@ use crate::archive::{Archive, Program};
 use crate::graph::Emitter;
 use crate::notes::Notes;
 use crate::schema::{self, Argument, ExportedProgram, Graph, InputSpec, ModuleCallSignature, OutputSpec};
-use crate::signature::{RootSignature, check_counts, note_unknown};
+use crate::signature::{RootSignature, check_counts};
 use crate::state::{Held, State};
 use crate::tree::{self, NamedTuples};
 use crate::types::Exprs;
 use crate::weights::{DataOf, Weights};
-use crate::{Error, args, samples};
+use crate::{Error, args, samples, unread};
 
 /// The id of the archive's `file` record.
 pub const ARCHIVE_ID: &str = "f0";
@@ -120,13 +120,8 @@ impl<'a> Capture<'a> {
         let names = weights.as_ref().map(|(weights, _)| (WEIGHTS_ID, &weights.names));
         let data = DataOf { archive: ARCHIVE_ID, weights: names };
         let signature = RootSignature { program: &self.program, state: &self.state, exprs: &exprs, data: &data };
-        let mut emitter = Emitter {
-            exprs: &exprs,
-            out: &mut writer,
-            notes: &mut notes,
-            next_node: 0,
-            graph_ids: HashSet::new(),
-        };
+        let mut emitter =
+            Emitter { exprs: &exprs, out: &mut writer, notes: &mut notes, next_node: 0, graph_ids: HashSet::new() };
         emitter.root(&self.program.graph_module.graph, &signature)?;
         self.write_inner_tensors(&data, &mut writer)?;
         self.note_rest(&mut notes);
@@ -274,18 +269,15 @@ impl<'a> Capture<'a> {
     /// Everything that has been read and found no place.
     fn note_rest(&self, notes: &mut Notes) {
         let program = &self.program;
-        notes.unknown("ExportedProgram", &program.unknown);
-        note_unknown(&program.graph_module, notes);
-        for (key, _) in &program.graph_module.metadata.0 {
-            notes.skip(format!("graph_module metadata {key}"));
-        }
+        unread::program(program, notes);
         if self.entries.samples.is_some() {
             notes.skip("sample inputs (see --sample-inputs)");
         }
         let used: HashSet<&str> = program.graph_module.signature.input_specs.iter().filter_map(state_name).collect();
         let unused: Vec<&String> = self.state.names().iter().filter(|name| !used.contains(name.as_str())).collect();
         if let Some(first) = unused.first() {
-            let message = format!("{} tensors of the archive are no input of the program, among them {first}", unused.len());
+            let message =
+                format!("{} tensors of the archive are no input of the program, among them {first}", unused.len());
             notes.tell(Severity::Note, "unused-state", None, message);
         }
         let strange = self.archive.unknown_entries();

@@ -23,7 +23,9 @@ const MAX_CHAIN: usize = 1000;
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum Error {
     /// Longer or deeper than the limits.
-    #[error("expression of {len} bytes is too long or too deep; at most {MAX_TEXT_BYTES} bytes and {MAX_DEPTH} levels are read")]
+    #[error(
+        "expression of {len} bytes is too long or too deep; at most {MAX_TEXT_BYTES} bytes and {MAX_DEPTH} levels are read"
+    )]
     TooLarge {
         /// Its length.
         len: usize,
@@ -255,7 +257,8 @@ impl<'t> Parser<'t, '_> {
             (end, previous) = (i + 1, c);
         }
         let sign = if negative { "-" } else { "" };
-        let number = number(&format!("{sign}{}", &rest[..end])).ok_or_else(|| self.expected("a number of at most 64 bits"))?;
+        let number =
+            number(&format!("{sign}{}", &rest[..end])).ok_or_else(|| self.expected("a number of at most 64 bits"))?;
         self.at += end;
         Ok(number)
     }

@@ -6,15 +6,15 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use m2m_record::{
-    Arg, Graph as GraphRecord, Input, InputRole, Node as NodeRecord, Output, OutputItem, OutputRole, Return, ScalarKind,
-    Symbol, Type, TypedValue, Writer,
+    Arg, Graph as GraphRecord, Input, InputRole, Node as NodeRecord, Output, OutputItem, OutputRole, Return,
+    ScalarKind, Symbol, Type, TypedValue, Writer,
 };
 
 use crate::notes::Notes;
 use crate::schema::{Argument, Graph, GraphArgument, NamedArgument, Node, OptionalTensor};
 use crate::types::{Exprs, Fault};
 use crate::values::Values;
-use crate::{Error, args, enums, names, schema};
+use crate::{Error, args, enums, names, schema, unread};
 
 /// The stage of everything that is captured.
 pub(crate) const STAGE: &str = "original";
@@ -122,8 +122,14 @@ impl<'p, W: Write> Emitter<'p, '_, W> {
         self.close(graph, id, values, outputs)
     }
 
-    fn close(&mut self, graph: &Graph<'_>, id: &str, values: Values<'_>, outputs: Vec<OutputItem>) -> Result<(), Error> {
-        self.notes.unknown("Graph", &graph.unknown);
+    fn close(
+        &mut self,
+        graph: &Graph<'_>,
+        id: &str,
+        values: Values<'_>,
+        outputs: Vec<OutputItem>,
+    ) -> Result<(), Error> {
+        unread::graph(graph, self.notes);
         for (name, reason) in values.opaque {
             let message = format!("the value of {name} is known at run time only: {reason}");
             self.notes.tell(m2m_record::Severity::Note, "opaque-expression", None, message);
@@ -164,8 +170,7 @@ impl<'p, W: Write> Emitter<'p, '_, W> {
         if !is_known {
             self.notes.target(node.target.as_ref());
         }
-        self.notes.unknown("Node", &node.unknown);
-        node.metadata.skipped.iter().for_each(|key| self.notes.skip(format!("node metadata {key}")));
+        unread::node(node, self.notes);
         let mut record = NodeRecord {
             graph: id.to_owned(),
             stage: STAGE.to_owned(),
@@ -179,8 +184,8 @@ impl<'p, W: Write> Emitter<'p, '_, W> {
         let order = positional_names(&record.op, node);
         let mut positional = true;
         for (k, input) in node.inputs.iter().enumerate() {
-            self.notes.unknown("NamedArgument", &input.unknown);
-            let arg = args::convert(&input.arg, graphs).map_err(|e| format!("argument {:?}: {e}", input.name.as_ref()))?;
+            let arg =
+                args::convert(&input.arg, graphs).map_err(|e| format!("argument {:?}: {e}", input.name.as_ref()))?;
             positional = positional && is_positional(&order, k, input);
             if positional {
                 record.args.push(arg);
@@ -229,11 +234,16 @@ fn check_uses(record: &NodeRecord, values: &Values<'_>, graph: &Graph<'_>, at: u
 
 /// Says whether an undefined value comes later (the graph is out of order, or a cycle) or never.
 fn undefined(name: &str, graph: &Graph<'_>, at: usize) -> Fault {
-    let later = graph.nodes.iter().enumerate().skip(at).find(|(_, node)| {
-        node.outputs.iter().any(|output| output_names(output).contains(&name))
-    });
+    let later = graph
+        .nodes
+        .iter()
+        .enumerate()
+        .skip(at)
+        .find(|(_, node)| node.outputs.iter().any(|output| output_names(output).contains(&name)));
     Fault::Other(match later {
-        Some((i, node)) if i == at => format!("it uses its own result {name:?} ({}); the graph has a cycle", node.target),
+        Some((i, node)) if i == at => {
+            format!("it uses its own result {name:?} ({}); the graph has a cycle", node.target)
+        }
         Some((i, node)) => format!(
             "value {name:?} is used before node {i} ({}) defines it; nodes must stand in order, without cycles",
             node.target
@@ -287,12 +297,16 @@ fn result(
         }
         Argument::Tensor(t) => push(Some(t.name.as_ref()), values.tensor(t.name.as_ref())?),
         Argument::None(_) | Argument::OptionalTensor(OptionalTensor::None(_)) => push(None, Type::None),
-        Argument::OptionalTensor(OptionalTensor::Tensor(t)) => push(Some(t.name.as_ref()), values.tensor(t.name.as_ref())?),
+        Argument::OptionalTensor(OptionalTensor::Tensor(t)) => {
+            push(Some(t.name.as_ref()), values.tensor(t.name.as_ref())?)
+        }
         Argument::SymInt(I::Name(name)) => push(Some(name.as_ref()), values.int(name.as_ref())?),
         Argument::SymFloat(F::Name(name)) => push(Some(name.as_ref()), values.float(name.as_ref())?),
         Argument::SymBool(B::Name(name)) => push(Some(name.as_ref()), values.bool(name.as_ref())?),
         Argument::SymInt(I::Int(n)) | Argument::Int(n) => push(None, literal(ScalarKind::Int, n.to_string())),
-        Argument::SymFloat(F::Float(x)) | Argument::Float(x) => push(None, literal(ScalarKind::Float, format!("{:?}", x.0))),
+        Argument::SymFloat(F::Float(x)) | Argument::Float(x) => {
+            push(None, literal(ScalarKind::Float, format!("{:?}", x.0)))
+        }
         Argument::SymBool(B::Bool(b)) | Argument::Bool(b) => push(None, literal(ScalarKind::Bool, b.to_string())),
         Argument::CustomObj(object) => push(Some(object.name.as_ref()), Type::Object((&object.class_fqn).into())),
         Argument::Tensors(list) => {

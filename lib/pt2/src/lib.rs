@@ -25,6 +25,7 @@ mod signature;
 mod state;
 mod tree;
 mod types;
+mod unread;
 mod values;
 mod weights;
 

@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn locations() {
-        let trace = "  File \"/a/b/model.py\", line 12, in forward\n    y\n  File \"/x/linear.py\", line 134, in forward\n";
+        let trace =
+            "  File \"/a/b/model.py\", line 12, in forward\n    y\n  File \"/x/linear.py\", line 134, in forward\n";
         assert_eq!(location(trace).as_deref(), Some("linear.py:134"));
         assert_eq!(location("File \"<eval_with_key>.4\", line 5, in f").as_deref(), Some("<eval_with_key>.4:5"));
         assert_eq!(location("no frames"), None);

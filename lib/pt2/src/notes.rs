@@ -40,8 +40,12 @@ impl Notes {
     }
 
     /// Counts something that records have no place for.
-    pub fn skip(&mut self, what: impl Into<String>) {
-        *self.skipped.entry(what.into()).or_default() += 1;
+    pub fn skip(&mut self, what: impl AsRef<str>) {
+        let what = what.as_ref();
+        match self.skipped.get_mut(what) {
+            Some(count) => *count += 1,
+            None => drop(self.skipped.insert(what.to_owned(), 1)),
+        }
     }
 
     /// Counts a target of an unknown form.
@@ -55,7 +59,8 @@ impl Notes {
             counts.iter().map(|(what, n)| format!("{what} ({n})")).collect::<Vec<_>>().join(", ")
         };
         if !self.unknown_fields.is_empty() {
-            let message = format!("fields that this reader does not know are not carried: {}", list(&self.unknown_fields));
+            let message =
+                format!("fields that this reader does not know are not carried: {}", list(&self.unknown_fields));
             self.tell(Severity::Warning, "unknown-field", None, message);
         }
         if !self.targets.is_empty() {

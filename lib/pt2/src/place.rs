@@ -32,7 +32,11 @@ impl Placed {
     pub fn new(dtype: DType, sizes: &[i64], strides: &[i64], offset: i64, storage_bytes: u64) -> Result<Self, String> {
         let size = dtype.size().ok_or_else(|| format!("{dtype} is packed and cannot be a tensor of a program"))?;
         if sizes.len() != strides.len() {
-            return Err(format!("{} sizes and {} strides; one stride a dimension is right", sizes.len(), strides.len()));
+            return Err(format!(
+                "{} sizes and {} strides; one stride a dimension is right",
+                sizes.len(),
+                strides.len()
+            ));
         }
         if sizes.iter().chain(strides).any(|&n| n < 0) || offset < 0 {
             return Err(format!("negative size, stride or offset in {sizes:?}, {strides:?}, {offset}"));

@@ -4,10 +4,10 @@
 
 use m2m_zip::Zip;
 
+use crate::Error;
 use crate::archive::Archive;
 use crate::pickle::{self, Pickle, Policy, Tensor};
 use crate::place::{Placed, Storages};
-use crate::Error;
 
 /// An opened file of torch.save.
 #[derive(Debug)]
@@ -36,13 +36,16 @@ impl<'a> Saved<'a> {
             .entries()
             .iter()
             .find_map(|e| e.name.strip_suffix("data.pkl").filter(|root| root.matches('/').count() == 1))
-            .ok_or_else(|| Error::MissingEntry { entry: format!("{entry}!archive/data.pkl"), why: "torch.save writes it".into() })?
+            .ok_or_else(|| Error::MissingEntry {
+                entry: format!("{entry}!archive/data.pkl"),
+                why: "torch.save writes it".into(),
+            })?
             .to_owned();
         let name = format!("{root}data.pkl");
         let found = zip.find(&name).expect("its name was just read from the directory");
         let bytes = zip.checked_bytes(found).map_err(inner)?;
-        let pickle = pickle::load(bytes, policy)
-            .map_err(|source| Error::Pickle { entry: format!("{entry}!{name}"), source })?;
+        let pickle =
+            pickle::load(bytes, policy).map_err(|source| Error::Pickle { entry: format!("{entry}!{name}"), source })?;
         let is_big_endian = match zip.find(&format!("{root}byteorder")) {
             Some(order) => zip.checked_bytes(order).map_err(inner)? == b"big",
             None => false,
@@ -73,9 +76,13 @@ impl<'a> Saved<'a> {
         let size = storage.dtype.map_or(Some(1), |dtype| dtype.size()).unwrap_or(1);
         let stated = u64::try_from(storage.len).ok().and_then(|len| len.checked_mul(size));
         if stated.is_none_or(|stated| stated > found.len) {
-            return Err(fail(format!("its storage of {} elements needs more than the entry's {} bytes", storage.len, found.len)));
+            return Err(fail(format!(
+                "its storage of {} elements needs more than the entry's {} bytes",
+                storage.len, found.len
+            )));
         }
-        let placed = Placed::new(tensor.dtype, &tensor.sizes, &tensor.strides, tensor.offset, found.len).map_err(fail)?;
+        let placed =
+            Placed::new(tensor.dtype, &tensor.sizes, &tensor.strides, tensor.offset, found.len).map_err(fail)?;
         let start = self.base + found.start;
         Ok(Some(placed.at(start, storages.id(start, found.len), self.is_big_endian)))
     }

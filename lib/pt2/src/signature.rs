@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use m2m_record::{Arg, Dim, Guard, Input, InputRole, OutputItem, OutputRole, Severity, Symbol, Type};
 use m2m_tensor::Expr;
+use m2m_tensor::expr::{self as build, Cmp};
 
 use crate::graph::{STAGE, Signature, fault, input_value, literal_type, output_item, types_by_name};
 use crate::notes::Notes;
@@ -40,8 +41,7 @@ impl<'p> Signature<'p> for RootSignature<'p> {
     fn symbols(&self, graph: &str) -> Vec<Symbol> {
         let mut names: Vec<String> = Vec::new();
         let mut bounds = HashMap::new();
-        for (name, range) in &self.program.range_constraints.0 {
-            // A key may be an expression over symbols in old files; bounds belong to symbols alone.
+        for (name, range) in self.program.range_constraints.0.iter().filter(|(name, _)| is_symbol(name.as_ref())) {
             if bounds.insert(name.as_ref(), (range.min_val, range.max_val)).is_none() {
                 names.push(name.into());
             }
@@ -71,6 +71,7 @@ impl<'p> Signature<'p> for RootSignature<'p> {
             };
             guards.push(Guard { graph: STAGE.to_owned(), expr, message });
         }
+        self.derived_bounds(&mut guards, notes);
         guards
     }
 
@@ -125,6 +126,24 @@ impl<'p> Signature<'p> for RootSignature<'p> {
 }
 
 impl RootSignature<'_> {
+    /// Bounds of expressions, which some files have beside those of symbols, are conditions like any other.
+    fn derived_bounds(&self, guards: &mut Vec<Guard>, notes: &mut Notes) {
+        for (text, range) in self.program.range_constraints.0.iter().filter(|(name, _)| !is_symbol(name.as_ref())) {
+            let read = match expr::parse(text.as_ref()) {
+                Ok(read) => read,
+                Err(error) => {
+                    let what = format!("the bounds of {:?} are left out: {error}", text.as_ref());
+                    notes.tell(Severity::Warning, "opaque-guard", None, what);
+                    continue;
+                }
+            };
+            let at_least = range.min_val.map(|min| build::cmp(Cmp::Ge, read.clone(), Expr::Int(min)));
+            let at_most = range.max_val.map(|max| build::cmp(Cmp::Le, read.clone(), Expr::Int(max)));
+            let expr = build::and(at_least.into_iter().chain(at_most)).to_string();
+            guards.push(Guard { graph: STAGE.to_owned(), expr, message: None });
+        }
+    }
+
     /// Where an input's bytes are, and a check that they are of the type that the graph promises.
     fn find_data(
         &self,
@@ -170,7 +189,8 @@ impl RootSignature<'_> {
             }
             Held::Subclass { class, tensors, others } => {
                 let inner: Vec<String> = tensors.iter().map(|(attribute, _)| format!("{name}.{attribute}")).collect();
-                let rest: Vec<String> = others.iter().map(|(attribute, value)| format!("{attribute}={value}")).collect();
+                let rest: Vec<String> =
+                    others.iter().map(|(attribute, value)| format!("{attribute}={value}")).collect();
                 let message = format!(
                     "{name} is a {class}, whose tensors are records of their own: {}; attributes {}",
                     inner.join(", "),
@@ -188,6 +208,11 @@ impl RootSignature<'_> {
     }
 }
 
+/// Whether text is the name of a symbol, not an expression.
+fn is_symbol(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
 /// Most names that a message lists.
 const MAX_LISTED: usize = 5;
 
@@ -196,8 +221,17 @@ fn report_absent(absent: &[String], notes: &mut Notes) {
         return;
     }
     let some = absent.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join(", ");
-    let message = format!("the archive has no bytes for {} weights ({some}{})", absent.len(), if absent.len() > MAX_LISTED { ", ..." } else { "" });
-    notes.advise(Severity::Warning, "weights-absent", message, "supply them from a safetensors file under the same names");
+    let message = format!(
+        "the archive has no bytes for {} weights ({some}{})",
+        absent.len(),
+        if absent.len() > MAX_LISTED { ", ..." } else { "" }
+    );
+    notes.advise(
+        Severity::Warning,
+        "weights-absent",
+        message,
+        "supply them from a safetensors file under the same names",
+    );
 }
 
 fn type_name(ty: &Type) -> String {
@@ -317,31 +351,5 @@ fn resolve(text: &str, types: &HashMap<&str, &Type>) -> Option<Expr> {
             Expr::try_from(ty.shape.get(axis)?).ok()
         }
         _ => None,
-    }
-}
-
-/// Names unknown fields of the signature.
-pub(crate) fn note_unknown(module: &GraphModule<'_>, notes: &mut Notes) {
-    notes.unknown("GraphModule", &module.unknown);
-    notes.unknown("GraphSignature", &module.signature.unknown);
-    for spec in &module.signature.input_specs {
-        match spec {
-            InputSpec::UserInput(s) => notes.unknown("user_input", &s.unknown),
-            InputSpec::Parameter(s) => notes.unknown("parameter", &s.unknown),
-            InputSpec::Buffer(s) => notes.unknown("buffer", &s.unknown),
-            InputSpec::TensorConstant(s) => notes.unknown("tensor_constant", &s.unknown),
-            InputSpec::CustomObj(s) => notes.unknown("custom_obj", &s.unknown),
-            InputSpec::Token(s) => notes.unknown("token", &s.unknown),
-            InputSpec::ConstantInput(s) => notes.unknown("constant_input", &s.unknown),
-        }
-    }
-    for spec in &module.signature.output_specs {
-        match spec {
-            OutputSpec::UserOutput(s) => notes.unknown("user_output", &s.unknown),
-            OutputSpec::LossOutput(s) | OutputSpec::Token(s) => notes.unknown("output", &s.unknown),
-            OutputSpec::BufferMutation(s) => notes.unknown("buffer_mutation", &s.unknown),
-            OutputSpec::ParameterMutation(s) | OutputSpec::GradientToParameter(s) => notes.unknown("output", &s.unknown),
-            OutputSpec::GradientToUserInput(s) | OutputSpec::UserInputMutation(s) => notes.unknown("output", &s.unknown),
-        }
     }
 }

@@ -71,7 +71,8 @@ impl State {
 
     /// What is kept under a name. Persistent state is looked for among the weights first.
     pub fn find(&self, name: &str, is_weight: bool) -> Option<&Held> {
-        let (first, second) = if is_weight { (&self.weights, &self.constants) } else { (&self.constants, &self.weights) };
+        let (first, second) =
+            if is_weight { (&self.weights, &self.constants) } else { (&self.constants, &self.weights) };
         first.get(name).or_else(|| second.get(name))
     }
 
@@ -148,7 +149,11 @@ fn twice(name: &str, entry: &str) -> Error {
 }
 
 fn shape(entry: &str, expected: &str, found: String) -> Error {
-    Error::Tensor { name: String::new(), entry: entry.to_owned(), detail: format!("expected {expected}, found {found}") }
+    Error::Tensor {
+        name: String::new(),
+        entry: entry.to_owned(),
+        detail: format!("expected {expected}, found {found}"),
+    }
 }
 
 /// What one line of a config stands for.
@@ -166,7 +171,8 @@ fn payload_held(
         let saved = Saved::open(archive, path, Policy::Subclass)?;
         return saved_held(&saved, name, saved.pickle().root(), storages);
     }
-    let dtype = enums::scalar_type(meta.dtype).ok_or_else(|| fail(format!("ScalarType {} is not known", meta.dtype)))?;
+    let dtype =
+        enums::scalar_type(meta.dtype).ok_or_else(|| fail(format!("ScalarType {} is not known", meta.dtype)))?;
     let ints = |list: &[SymInt<'_>]| -> Result<Vec<i64>, Error> {
         list.iter().map(|n| static_int(n).ok_or_else(|| fail("a weight has a symbolic size".to_owned()))).collect()
     };

@@ -106,7 +106,9 @@ impl<'p> Exprs<'p> {
         let strides = meta.strides.iter().map(|n| self.int(n)).collect::<Result<Vec<_>, _>>()?;
         let layout = match meta.layout {
             None | Some(0 | 7) => None,
-            Some(n) => Some(enums::layout(n).ok_or_else(|| Fault::Other(format!("Layout {n} is not known")))?.to_owned()),
+            Some(n) => {
+                Some(enums::layout(n).ok_or_else(|| Fault::Other(format!("Layout {n} is not known")))?.to_owned())
+            }
         };
         if !strides.is_empty() && strides.len() != sizes.len() {
             let (given, rank) = (strides.len(), sizes.len());
@@ -153,9 +155,21 @@ fn for_each_expr<'p>(graph: &'p Graph<'_>, f: &mut impl FnMut(&'p SymExpr<'p>)) 
             }
         }
     }
-    graph.sym_int_values.0.iter().for_each(|(_, n)| if let SymInt::Expr(e) = n { f(e) });
-    graph.sym_float_values.0.iter().for_each(|(_, n)| if let SymFloat::Expr(e) = n { f(e) });
-    graph.sym_bool_values.0.iter().for_each(|(_, n)| if let SymBool::Expr(e) = n { f(e) });
+    graph.sym_int_values.0.iter().for_each(|(_, n)| {
+        if let SymInt::Expr(e) = n {
+            f(e)
+        }
+    });
+    graph.sym_float_values.0.iter().for_each(|(_, n)| {
+        if let SymFloat::Expr(e) = n {
+            f(e)
+        }
+    });
+    graph.sym_bool_values.0.iter().for_each(|(_, n)| {
+        if let SymBool::Expr(e) = n {
+            f(e)
+        }
+    });
 }
 
 fn scalar(kind: ScalarKind, expr: Expr) -> Type {

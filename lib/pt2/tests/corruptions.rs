@@ -2,6 +2,7 @@
 //!
 //! A flip in a file is mostly caught by a checksum, so most corruptions change an entry's content and write the archive
 //! anew around it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Each way in which a file is refused, with the entry and what was found there.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
@@ -40,7 +41,10 @@ fn compressed_entries() {
 
 #[test]
 fn no_program_inside() {
-    refused_with(&zip(&[item("m/data/aotinductor/net/net.so", "x"), item("m/archive_format", "pt2")]), &["AOTInductor", "net"]);
+    refused_with(
+        &zip(&[item("m/data/aotinductor/net/net.so", "x"), item("m/archive_format", "pt2")]),
+        &["AOTInductor", "net"],
+    );
     refused_with(&zip(&[item("m/data.pkl", "x"), item("m/version", "3")]), &["checkpoint"]);
     refused_with(&zip(&[item("m/data.pkl", "x"), item("m/constants.pkl", "x")]), &["TorchScript"]);
     refused_with(&zip(&[item("readme", "x")]), &["readme"]);
@@ -108,10 +112,15 @@ fn signatures_that_do_not_fit() {
         &["1 input specs for 2 inputs"],
     );
     refused_with(
-        &changed(|p| p["graph_module"]["signature"]["input_specs"][1]["user_input"]["arg"]["as_tensor"]["name"] = json!("p_w")),
+        &changed(|p| {
+            p["graph_module"]["signature"]["input_specs"][1]["user_input"]["arg"]["as_tensor"]["name"] = json!("p_w")
+        }),
         &["input 1", "\"p_w\"", "\"x\""],
     );
-    refused_with(&changed(|p| p["graph_module"]["graph"]["outputs"][0]["as_tensor"]["name"] = json!("q")), &["output 0", "\"q\""]);
+    refused_with(
+        &changed(|p| p["graph_module"]["graph"]["outputs"][0]["as_tensor"]["name"] = json!("q")),
+        &["output 0", "\"q\""],
+    );
     refused_with(
         &changed(|p| p["graph_module"]["module_call_graph"][0]["signature"]["out_spec"] = json!("[1, {}")),
         &["module_call_graph", "pytree"],
@@ -120,10 +129,12 @@ fn signatures_that_do_not_fit() {
 
 #[test]
 fn unknown_kinds_and_numbers() {
-    let spoil = |pointer: &str, value: Value| {
-        changed(|p| *p["graph_module"]["graph"].pointer_mut(pointer).unwrap() = value)
-    };
-    refused_with(&spoil("/nodes/0/inputs/1/arg", json!({"as_sparse": 3})), &["models/model.json", "as_sparse", "as_tensor"]);
+    let spoil =
+        |pointer: &str, value: Value| changed(|p| *p["graph_module"]["graph"].pointer_mut(pointer).unwrap() = value);
+    refused_with(
+        &spoil("/nodes/0/inputs/1/arg", json!({"as_sparse": 3})),
+        &["models/model.json", "as_sparse", "as_tensor"],
+    );
     refused_with(&spoil("/nodes/0/inputs/1/arg", json!({"as_int": 3, "as_bool": true})), &["two keys", "as_bool"]);
     refused_with(&spoil("/nodes/0/inputs/1/arg", json!({"as_scalar_type": 99})), &["node 0", "mat2", "ScalarType 99"]);
     refused_with(&spoil("/tensor_values/mm/dtype", json!(77)), &["node 0", "ScalarType 77"]);
@@ -161,7 +172,10 @@ fn tensors_outside_their_storage() {
         *config["config"]["w"].pointer_mut(pointer).unwrap() = value;
         zip(&raw_items(&program(), &config, weight()))
     };
-    refused_with(&with("/tensor_meta/storage_offset", json!({"as_int": 1})), &["\"w\"", "weight_0", "ends at byte 28", "24"]);
+    refused_with(
+        &with("/tensor_meta/storage_offset", json!({"as_int": 1})),
+        &["\"w\"", "weight_0", "ends at byte 28", "24"],
+    );
     refused_with(&with("/tensor_meta/strides/0", json!({"as_int": i64::MAX})), &["\"w\"", "overflows"]);
     refused_with(&with("/tensor_meta/strides/0", json!({"as_int": -3})), &["\"w\"", "negative"]);
     refused_with(&with("/path_name", json!("weight_7")), &["weight_7", "missing"]);
@@ -181,7 +195,10 @@ fn weights_that_are_absent_are_said_to_be() {
 #[test]
 fn pickles_that_need_code() {
     let evil = b"\x80\x02cposix\nsystem\nX\x02\x00\x00\x00ls\x85R.";
-    refused_with(&pickled(&program(), evil), &["data/weights/model.pt!archive/data.pkl", "byte 2", "posix.system", "run"]);
+    refused_with(
+        &pickled(&program(), evil),
+        &["data/weights/model.pt!archive/data.pkl", "byte 2", "posix.system", "run"],
+    );
     let builtin = b"\x80\x02c__builtin__\neval\nX\x01\x00\x00\x001\x85R.";
     refused_with(&pickled(&program(), builtin), &["__builtin__.eval"]);
     let truncated = b"\x80\x02}X\xff\x00\x00\x00w";

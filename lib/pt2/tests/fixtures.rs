@@ -1,4 +1,5 @@
 //! Every fixture is captured, and has the operators, types, roles and names that PyTorch saw when it was exported.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::Path;
@@ -66,7 +67,8 @@ fn fixtures_are_what_pytorch_exported() {
         let (out, _) = capture.write(&origin, "0", None, Vec::new()).unwrap_or_else(|e| panic!("{name}: {e}"));
         let (again, _) = capture.write(&origin, "0", None, Vec::new()).unwrap();
         assert_eq!(out, again, "{name}: the stream differs the second time");
-        let lines: Vec<Value> = std::str::from_utf8(&out).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        let lines: Vec<Value> =
+            std::str::from_utf8(&out).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
         check(&name, &lines, &expected);
         count += 1;
     }

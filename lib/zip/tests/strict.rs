@@ -1,4 +1,5 @@
 //! What is read, and each way in which an archive is refused.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod build;
 

@@ -46,7 +46,13 @@ impl<'a> Machine<'a> {
             (Callable::MetaTensor, [dtype, sizes, strides, ..]) => {
                 self.spend(2 * MAX_RANK)?;
                 let (sizes, strides) = (self.dims(*sizes)?, self.dims(*strides)?);
-                Ok(Value::Tensor(Box::new(Tensor { storage: None, dtype: self.dtype(*dtype)?, offset: 0, sizes, strides })))
+                Ok(Value::Tensor(Box::new(Tensor {
+                    storage: None,
+                    dtype: self.dtype(*dtype)?,
+                    offset: 0,
+                    sizes,
+                    strides,
+                })))
             }
             (Callable::Parameter, [tensor, ..]) => self.parameter(*tensor),
             (Callable::FromType, [inner, class, args, state]) => self.typed(*inner, *class, *args, *state),
@@ -135,7 +141,14 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn tensor(&mut self, storage: Id, offset: Id, sizes: Id, strides: Id, dtype: Option<Id>) -> Result<Value<'a>, Error> {
+    fn tensor(
+        &mut self,
+        storage: Id,
+        offset: Id,
+        sizes: Id,
+        strides: Id,
+        dtype: Option<Id>,
+    ) -> Result<Value<'a>, Error> {
         let Value::Storage(storage) = self.value(storage).clone() else {
             return Err(self.operand("a storage", self.value(storage).kind()));
         };
@@ -192,8 +205,8 @@ impl<'a> Machine<'a> {
         else {
             return Err(self.operand("(\"storage\", class, key, device, size)", kinds(&values)));
         };
-        let dtype = globals::storage_dtype(**class)
-            .ok_or_else(|| self.operand("a storage class", class.to_string()))?;
+        let dtype =
+            globals::storage_dtype(**class).ok_or_else(|| self.operand("a storage class", class.to_string()))?;
         let storage = Storage { key, dtype, len: *len, device };
         self.push(Value::Storage(Box::new(storage)));
         Ok(())

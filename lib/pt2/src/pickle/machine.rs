@@ -274,7 +274,8 @@ impl<'a> Machine<'a> {
     /// Under [`Policy::Subclass`], names of one package beyond the list are let in as inert words.
     fn admit(&mut self, module: &'a str) -> bool {
         let package = module.split('.').next().unwrap_or(module);
-        let innocent = self.policy == Policy::Subclass && !matches!(package, "builtins" | "__builtin__" | "os" | "posix");
+        let innocent =
+            self.policy == Policy::Subclass && !matches!(package, "builtins" | "__builtin__" | "os" | "posix");
         innocent && *self.package.get_or_insert(package) == package
     }
 
