@@ -13,7 +13,7 @@ use crate::inline::inline;
 use crate::schema;
 use crate::value::{V, shape_of, tensor_type};
 use m2m_graph::{Accounting, Emit, Graph, Program, Rewriter};
-use m2m_record::{Arg, InputRole, Node, OutputItem, OutputRole, Type, TypedValue};
+use m2m_record::{Arg, Input, InputRole, Node, OutputItem, OutputRole, Type, TypedValue};
 use std::collections::HashMap;
 
 /// The prepared graph, and the eliminations of the old nodes without a successor.
@@ -83,17 +83,8 @@ struct Preparer<'p> {
 impl<'p> Preparer<'p> {
     fn new(old: &'p Graph, stage: &str, is_lowerable: &'p dyn Fn(&str) -> bool) -> Self {
         let writes = |node: &Node| schema::find(&node.op).is_some_and(|s| functional::is_write(node, &s));
-        let mut aliases = old.nodes.iter().any(writes).then(|| Aliases::new(&old.inputs));
-        let mut types = HashMap::new();
-        for input in &old.inputs {
-            types.insert(input.value.clone(), input.ty.clone());
-            if let (Some(aliases), Type::Tensor(t)) = (&mut aliases, &input.ty)
-                && let Ok(shape) = shape_of(t)
-            {
-                let value = V { name: input.value.clone(), dtype: t.dtype, shape };
-                aliases.fresh(&input.value, value, Some(input.value.clone()));
-            }
-        }
+        let aliases = old.nodes.iter().any(writes).then(|| Aliases::new(&old.inputs));
+        let types = old.inputs.iter().map(|i| (i.value.clone(), i.ty.clone())).collect();
         let rewriter = Rewriter::new(old, stage);
         let state = State { rewriter, types, is_lowerable, is_folding: aliases.is_none() };
         Preparer { old, state, old_types: old.types(), aliases, unsupported: Vec::new() }
@@ -118,7 +109,7 @@ impl<'p> Preparer<'p> {
             if let (Some(aliases), Type::Tensor(t)) = (&mut self.aliases, &ty)
                 && let Ok(shape) = shape_of(t)
             {
-                aliases.fresh(name, V { name: name.clone(), dtype: t.dtype, shape }, None);
+                aliases.fresh(name, V { name: name.clone(), dtype: t.dtype, shape });
             }
             self.state.types.insert(name.clone(), ty);
         }
@@ -300,7 +291,7 @@ impl<'p> Preparer<'p> {
 
     fn own(&mut self, name: &str, value: &V) {
         if let Some(aliases) = &mut self.aliases {
-            aliases.fresh(name, value.clone(), None);
+            aliases.fresh(name, value.clone());
         }
     }
 
@@ -417,24 +408,29 @@ impl<'p> Preparer<'p> {
         for output in self.old.outputs.iter().filter_map(|o| o.value.as_deref()) {
             aliases.sync(&mut self.state, output)?;
         }
-        for (name, value) in aliases.written() {
-            let Some(input) = self.old.inputs.iter().find(|i| i.value == name) else { continue };
-            let target = input.target.clone().unwrap_or_else(|| name.to_owned());
-            let (role, target) = match input.role {
-                InputRole::Parameter => (OutputRole::ParameterMutation, target),
-                InputRole::Buffer => (OutputRole::BufferMutation, target),
-                InputRole::UserInput => (OutputRole::UserInputMutation, name.to_owned()),
-                _ => return Err(Error::unsupported(format!("{name} is a constant of the program and is written to"))),
-            };
-            self.state.rewriter.add_output(OutputItem {
-                value: Some(value.name.clone()),
-                literal: None,
-                role,
-                target: Some(target),
-            });
+        for (names, value) in aliases.written() {
+            let inputs = self.old.inputs.iter().filter(|i| names.contains(&i.value));
+            let outputs: Vec<OutputItem> = inputs.filter_map(|i| mutation(i, value)).collect();
+            if outputs.is_empty() {
+                let message = format!("{} is a constant of the program and is written to", names.join(", "));
+                return Err(Error::unsupported(message));
+            }
+            outputs.into_iter().for_each(|output| self.state.rewriter.add_output(output));
         }
         Ok(())
     }
+}
+
+/// The output that tells an input's value at the end; none for a constant, which no caller sees.
+fn mutation(input: &Input, value: &V) -> Option<OutputItem> {
+    let target = input.target.clone().unwrap_or_else(|| input.value.clone());
+    let (role, target) = match input.role {
+        InputRole::Parameter => (OutputRole::ParameterMutation, target),
+        InputRole::Buffer => (OutputRole::BufferMutation, target),
+        InputRole::UserInput => (OutputRole::UserInputMutation, input.value.clone()),
+        _ => return None,
+    };
+    Some(OutputItem { value: Some(value.name.clone()), literal: None, role, target: Some(target) })
 }
 
 /// The argument whose memory result `at` may share: the first of its alias set, else the first tensor.

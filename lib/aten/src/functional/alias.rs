@@ -4,7 +4,7 @@ use super::step::Step;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, State};
-use crate::value::V;
+use crate::value::{V, shape_of};
 use m2m_record::{Arg, Data, Input, TensorType, Type};
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use std::collections::HashMap;
 struct Storage {
     value: V,
     generation: u64,
-    /// The input that it belongs to.
-    input: Option<String>,
+    /// The inputs that it belongs to: several where they are the same bytes.
+    inputs: Vec<String>,
     is_written: bool,
 }
 
@@ -36,31 +36,48 @@ pub(crate) struct Aliases {
 }
 
 impl Aliases {
-    /// Gives every input a storage of its own. Inputs whose data overlap are remembered.
+    /// Gives every tensor input its storage. Inputs that are the same bytes share one; those that overlap otherwise are
+    /// remembered, for a write to them cannot be followed.
     pub fn new(inputs: &[Input]) -> Self {
         let mut aliases = Aliases::default();
-        let place = |i: &Input| match &i.data {
-            Some(Data::Range { file, storage: Some(storage), bytes, .. }) if *bytes > 0 => {
-                Some((file.clone(), *storage))
-            }
-            _ => None,
-        };
-        let mut owners: HashMap<_, &str> = HashMap::new();
+        let mut owners: HashMap<(&str, u64), Vec<&Input>> = HashMap::new();
         for input in inputs {
-            if let Some(place) = place(input)
-                && let Some(other) = owners.insert(place, &input.value)
-            {
-                aliases.tied.insert(input.value.clone(), other.to_owned());
-                aliases.tied.insert(other.to_owned(), input.value.clone());
+            let Type::Tensor(ty) = &input.ty else { continue };
+            let Ok(shape) = shape_of(ty) else { continue };
+            let others = match &input.data {
+                Some(Data::Range { file, storage: Some(storage), bytes, .. }) if *bytes > 0 => {
+                    let others = owners.entry((file, *storage)).or_default();
+                    others.push(input);
+                    others.split_last().map_or(&[] as &[&Input], |(_, rest)| rest)
+                }
+                _ => &[],
+            };
+            if let Some(same) = others.iter().find(|o| o.data == input.data && o.ty == input.ty) {
+                aliases.view(&input.value, &same.value, Vec::new());
+                let at = aliases.slots.get(&same.value).map(|s| s.storage);
+                if let Some(storage) = at.and_then(|at| aliases.storages.get_mut(at)) {
+                    storage.inputs.push(input.value.clone());
+                }
+                continue;
             }
+            for other in others {
+                aliases.tied.insert(input.value.clone(), other.value.clone());
+                aliases.tied.insert(other.value.clone(), input.value.clone());
+            }
+            let value = V { name: input.value.clone(), dtype: ty.dtype, shape };
+            aliases.own(&input.value, value, vec![input.value.clone()]);
         }
         aliases
     }
 
     /// A value in memory of its own.
-    pub fn fresh(&mut self, old: &str, value: V, input: Option<String>) {
+    pub fn fresh(&mut self, old: &str, value: V) {
+        self.own(old, value, Vec::new());
+    }
+
+    fn own(&mut self, old: &str, value: V, inputs: Vec<String>) {
         let storage = self.storages.len();
-        self.storages.push(Storage { value, generation: 0, input, is_written: false });
+        self.storages.push(Storage { value, generation: 0, inputs, is_written: false });
         self.slots.insert(old.to_owned(), Slot { storage, steps: Vec::new(), generation: 0 });
     }
 
@@ -98,10 +115,9 @@ impl Aliases {
             .storages
             .get_mut(slot.storage)
             .ok_or_else(|| Error::unsupported(format!("{old} has no known memory")))?;
-        if let Some(input) = &storage.input
-            && let Some(other) = self.tied.get(input)
-        {
-            return Err(Error::unsupported(format!("it writes to {input}, which shares its bytes with {other}")));
+        if let Some((input, other)) = storage.inputs.iter().find_map(|i| self.tied.get_key_value(i)) {
+            let message = format!("it writes to {input}, which shares some of its bytes with {other}");
+            return Err(Error::unsupported(message));
         }
         let mut parents = vec![storage.value.clone()];
         for step in slot.steps.iter().rev().skip(1).rev() {
@@ -121,10 +137,10 @@ impl Aliases {
         Ok(())
     }
 
-    /// The inputs that were written to, with their values at the end.
-    pub fn written(&self) -> Vec<(&str, &V)> {
-        let written = self.storages.iter().filter(|s| s.is_written);
-        written.filter_map(|s| s.input.as_deref().map(|i| (i, &s.value))).collect()
+    /// The inputs that were written to, with their values at the end; those of the same bytes together.
+    pub fn written(&self) -> impl Iterator<Item = (&[String], &V)> {
+        let written = self.storages.iter().filter(|s| s.is_written && !s.inputs.is_empty());
+        written.map(|s| (s.inputs.as_slice(), &s.value))
     }
 }
 
