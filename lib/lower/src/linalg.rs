@@ -3,16 +3,24 @@
 //! `table` lists every operator with its rule; `emit` walks the graph; `cx` is what rules work with: values of the graph
 //! as MLIR values, shapes over symbols as sizes, and the arithmetic of elements in PyTorch's types (`scalar`).
 
+mod conv;
 mod create;
 mod cx;
 mod elementwise;
 mod emit;
 mod entry;
+mod gather;
 mod matmul;
+mod pad;
+mod pool;
+mod reduce;
 mod scalar;
+mod scan;
+mod spatial;
 mod symbols;
 mod table;
+mod upsample;
 mod view;
 
-pub use emit::{Emitted, Options, WeightBinding, emit};
-pub use table::{Family, Row, TABLE, find};
+pub use emit::{Emitted, Failure, Options, Places, WeightBinding, emit};
+pub use table::{Family, Row, TABLE, find, list_ops};

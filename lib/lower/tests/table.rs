@@ -23,6 +23,11 @@ fn rows_emit_only_what_newer_releases_still_read() {
     for row in TABLE {
         let is_known = ["linalg.", "tensor.", "scf."].iter().any(|d| row.emits.starts_with(d));
         assert!(is_known, "{} emits {}", row.op, row.emits);
-        assert!(!elementwise.iter().any(|name| row.emits == format!("linalg.{name}")), "{} emits {}", row.op, row.emits);
+        assert!(
+            !elementwise.iter().any(|name| row.emits == format!("linalg.{name}")),
+            "{} emits {}",
+            row.op,
+            row.emits
+        );
     }
 }

@@ -2,11 +2,12 @@
 
 use super::symbols::Symbols;
 use crate::error::{Error, Result};
+use m2m_graph::Graph;
 use m2m_mlir::types::{self, DYNAMIC};
 use m2m_mlir::{Builder, Size, Type, Value};
 use m2m_record::{Arg, DType, Dim, Node, ScalarKind, TensorType, Type as RecordType};
 use m2m_tensor::Expr;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// A tensor of the graph.
@@ -60,12 +61,28 @@ pub struct Cx<'c> {
     /// What the graph's symbols are.
     pub symbols: Symbols<'c>,
     values: HashMap<String, Val<'c>>,
+    used: HashSet<String>,
 }
 
 impl<'c> Cx<'c> {
     /// Nothing defined yet.
     pub fn new(b: Builder<'c>) -> Self {
-        Cx { b: Rc::new(b), symbols: Symbols::default(), values: HashMap::new() }
+        Cx { b: Rc::new(b), symbols: Symbols::default(), values: HashMap::new(), used: HashSet::new() }
+    }
+
+    /// Notes which values the graph uses, so that rules need not compute the others.
+    pub fn note_uses(&mut self, graph: &Graph) {
+        self.used.extend(graph.outputs.iter().filter_map(|o| o.value.clone()));
+        for arg in graph.nodes.iter().flat_map(|n| n.args.iter().chain(n.kwargs.values())) {
+            arg.for_each_value(&mut |name| {
+                self.used.insert(name.to_owned());
+            });
+        }
+    }
+
+    /// Whether anything uses a node's result `k`.
+    pub fn is_used(&self, node: &Node, k: usize) -> bool {
+        node.results.get(k).and_then(|r| r.value.as_ref()).is_some_and(|name| self.used.contains(name))
     }
 
     /// Defines a value of the graph, and the symbols that first appear in its shape.

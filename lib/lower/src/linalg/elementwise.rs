@@ -145,10 +145,8 @@ pub fn scalar_value<'c>(s: &Scalars<'_, 'c>, kind: ScalarKind, value: Value<'c>)
 pub fn into_mlir(error: Error) -> m2m_mlir::Error {
     match error {
         Error::Mlir(e) => e,
-        other => m2m_mlir::Error::Operand {
-            name: "element".into(),
-            expected: other.to_string(),
-            found: "this node".into(),
-        },
+        other => {
+            m2m_mlir::Error::Operand { name: "element".into(), expected: other.to_string(), found: "this node".into() }
+        }
     }
 }

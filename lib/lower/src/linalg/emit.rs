@@ -56,6 +56,7 @@ pub fn emit<'c>(
 ) -> std::result::Result<Emitted<'c>, Failure> {
     let module = new_module(context);
     let mut cx = Cx::new(Builder::new(context, &module));
+    cx.note_uses(graph);
     let arguments = entry::arguments(graph, options.binding);
     let results = entry::results(graph);
     let name = graph.entry.clone().unwrap_or_else(|| "forward".into());

@@ -45,9 +45,7 @@ impl<'c> Symbols<'c> {
                 _ => None,
             },
             Expr::Mul(factors) => match factors.as_slice() {
-                [Expr::Int(n), Expr::Sym(name)] if *n > 0 => {
-                    Some((name.clone(), b.divsi(size, b.const_index(*n)?)?))
-                }
+                [Expr::Int(n), Expr::Sym(name)] if *n > 0 => Some((name.clone(), b.divsi(size, b.const_index(*n)?)?)),
                 _ => None,
             },
             _ => None,
@@ -94,7 +92,9 @@ impl<'c> Symbols<'c> {
     fn compute(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<Value<'c>> {
         match expr {
             Expr::Int(n) => Ok(b.const_index(*n)?),
-            Expr::Sym(name) => Err(Error::unsupported(format!("symbol {name} has no value here: no input's shape gives it"))),
+            Expr::Sym(name) => {
+                Err(Error::unsupported(format!("symbol {name} has no value here: no input's shape gives it")))
+            }
             Expr::Add(items) => self.fold(b, items, |b, x, y| b.addi(x, y)),
             Expr::Mul(items) => self.fold(b, items, |b, x, y| b.muli(x, y)),
             Expr::Max(items) => self.fold(b, items, |b, x, y| b.maxsi(x, y)),

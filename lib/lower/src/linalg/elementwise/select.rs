@@ -9,13 +9,7 @@ use m2m_mlir::Value;
 use m2m_record::{Arg, Node};
 
 /// A loop over a bool tensor and two operands of the result's dtype.
-fn choose<'c>(
-    cx: &mut Cx<'c>,
-    node: &Node,
-    condition: &Arg,
-    then: &Arg,
-    otherwise: &Arg,
-) -> Result<Vec<Val<'c>>> {
+fn choose<'c>(cx: &mut Cx<'c>, node: &Node, condition: &Arg, then: &Arg, otherwise: &Arg) -> Result<Vec<Val<'c>>> {
     let result = cx.result_type(node, 0)?;
     let operands = [Operand::of(cx, then)?, Operand::of(cx, otherwise)?];
     let condition = Operand::of(cx, condition)?;

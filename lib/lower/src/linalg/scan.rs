@@ -1,0 +1,215 @@
+//! Running reductions along an axis: one `scf.for` over its positions, each step an elementwise `linalg.generic` on a
+//! slice of extent 1, so that the work is linear in the number of elements.
+//!
+//! Half types accumulate in f32 and round each result once.
+
+use super::cx::{Cx, Tensor, Val};
+use super::elementwise::into_mlir;
+use super::reduce::arg::at_least_1d;
+use super::reduce::input;
+use super::scalar::{Compare, Scalars, accumulate_dtype, compute_dtype, convert};
+use super::view::reshape;
+use crate::error::{Error, Result};
+use m2m_aten::bind::Bound;
+use m2m_mlir::{Builder, Iter, Map, Size, Value};
+use m2m_record::{DType, Dim, Node};
+use std::rc::Rc;
+
+/// The state of a scan: accumulators, and the results of one position.
+pub struct Step<'c> {
+    /// The next accumulators.
+    pub acc: Vec<Value<'c>>,
+    /// The elements of the results here.
+    pub out: Vec<Value<'c>>,
+}
+
+/// Scans `t` along `axis`. `inits` are the accumulators' types and first values, `outs` the results' types. The body
+/// gets the element, its position as i64, and the accumulators.
+pub fn scan<'c>(
+    cx: &mut Cx<'c>,
+    t: &Tensor<'c>,
+    axis: usize,
+    inits: &[(DType, Value<'c>)],
+    outs: &[DType],
+    body: impl Fn(&Builder<'c>, Value<'c>, Value<'c>, &[Value<'c>]) -> Result<Step<'c>>,
+) -> Result<Vec<Tensor<'c>>> {
+    if t.shape.contains(&Dim::Int(0)) {
+        let empty =
+            |dtype: &DType| Ok(Tensor { value: cx.empty(*dtype, &t.shape)?, dtype: *dtype, shape: t.shape.clone() });
+        return outs.iter().map(empty).collect();
+    }
+    let mut lane = t.shape.clone();
+    lane[axis] = Dim::Int(1);
+    let sizes = cx.sizes(&lane)?;
+    let mut carried = Vec::new();
+    for (dtype, init) in inits {
+        carried.push(cx.filled(*dtype, &lane, *init)?);
+    }
+    for dtype in outs {
+        carried.push(cx.empty(*dtype, &t.shape)?);
+    }
+    let extent = cx.size_value(&t.shape[axis])?;
+    let (zero, one) = (cx.b.const_index(0)?, cx.b.const_index(1)?);
+    let b = Rc::clone(&cx.b);
+    let results = b.for_loop((zero, extent, one), &carried, |b, at, carried| {
+        let (acc, whole) = carried.split_at(inits.len());
+        step(b, t, &Lane { axis, at, sizes: &sizes }, acc, whole, &body)
+    })?;
+    let scanned = results.get(inits.len()..).unwrap_or_default().iter().zip(outs);
+    Ok(scanned.map(|(value, dtype)| Tensor { value: *value, dtype: *dtype, shape: t.shape.clone() }).collect())
+}
+
+/// The slice of extent 1 at a position of an axis.
+struct Lane<'a, 'c> {
+    axis: usize,
+    at: Value<'c>,
+    sizes: &'a [Size<'c>],
+}
+
+impl<'c> Lane<'_, 'c> {
+    fn offsets(&self) -> Vec<Size<'c>> {
+        let mut offsets = vec![Size::Static(0); self.sizes.len()];
+        offsets[self.axis] = Size::Value(self.at);
+        offsets
+    }
+
+    fn of(&self, b: &Builder<'c>, whole: Value<'c>) -> std::result::Result<Value<'c>, m2m_mlir::Error> {
+        b.extract_slice(whole, &self.offsets(), self.sizes, &vec![Size::Static(1); self.sizes.len()])
+    }
+
+    fn put(
+        &self,
+        b: &Builder<'c>,
+        part: Value<'c>,
+        whole: Value<'c>,
+    ) -> std::result::Result<Value<'c>, m2m_mlir::Error> {
+        b.insert_slice(part, whole, &self.offsets(), self.sizes, &vec![Size::Static(1); self.sizes.len()])
+    }
+}
+
+/// One position: the accumulators and results after it.
+fn step<'c>(
+    b: &Builder<'c>,
+    t: &Tensor<'c>,
+    lane: &Lane<'_, 'c>,
+    acc: &[Value<'c>],
+    whole: &[Value<'c>],
+    body: &impl Fn(&Builder<'c>, Value<'c>, Value<'c>, &[Value<'c>]) -> Result<Step<'c>>,
+) -> std::result::Result<Vec<Value<'c>>, m2m_mlir::Error> {
+    let map = Map::identity(t.rank());
+    let x = lane.of(b, t.value)?;
+    let position = b.index_cast(lane.at, b.elem("i64")?)?;
+    let mut outs: Vec<_> = acc.iter().map(|value| (*value, map.clone())).collect();
+    for value in whole {
+        outs.push((lane.of(b, *value)?, map.clone()));
+    }
+    let iterators = vec![Iter::Parallel; t.rank()];
+    let values = b.generic(&[(x, map)], &outs, &iterators, |b, v| {
+        let step = body(b, v[0], position, v.get(1..=acc.len()).unwrap_or_default()).map_err(into_mlir)?;
+        Ok(step.acc.into_iter().chain(step.out).collect())
+    })?;
+    let (next, parts) = values.split_at(acc.len());
+    let mut carried = next.to_vec();
+    for (part, whole) in parts.iter().zip(whole) {
+        carried.push(lane.put(b, *part, *whole)?);
+    }
+    Ok(carried)
+}
+
+/// The argument `self` with at least one axis, and the axis that `dim` names.
+fn lanes<'c>(cx: &mut Cx<'c>, bound: &Bound) -> Result<(Tensor<'c>, usize)> {
+    let t = input(cx, bound)?;
+    let axis = t.axis(bound.int("dim")?)?;
+    Ok((at_least_1d(cx, &t)?, axis))
+}
+
+/// Scanned tensors in the recorded shapes.
+fn finish<'c>(cx: &mut Cx<'c>, node: &Node, scanned: Vec<Tensor<'c>>) -> Result<Vec<Val<'c>>> {
+    let results = scanned.iter().enumerate().map(|(k, t)| {
+        let shape = cx.result_type(node, k)?.shape.clone();
+        Ok(Val::Tensor(reshape(cx, t, &shape)?))
+    });
+    results.collect()
+}
+
+/// The value and step of a running sum or product.
+type Combine = for<'b, 'c> fn(&Scalars<'b, 'c>, Value<'c>, Value<'c>) -> Result<Value<'c>>;
+
+/// Elements go to the result's type first, as PyTorch does where `dtype` is given, then to the accumulator's.
+fn accumulated<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, start: f64, combine: Combine) -> Result<Vec<Val<'c>>> {
+    let to = cx.result_type(node, 0)?.dtype;
+    let (t, axis) = lanes(cx, bound)?;
+    let (from, acc) = (t.dtype, accumulate_dtype(to));
+    let init = Scalars::new(&cx.b, acc).number(start)?;
+    let scanned = scan(cx, &t, axis, &[(acc, init)], &[to], |b, x, _, so_far| {
+        let x = convert(b, convert(b, x, from, to)?, to, acc)?;
+        let next = combine(&Scalars::new(b, acc), so_far[0], x)?;
+        Ok(Step { acc: vec![next], out: vec![convert(b, next, acc, to)?] })
+    })?;
+    finish(cx, node, scanned)
+}
+
+/// `cumsum(self, dim, dtype)`: `y[i] = x[0] + … + x[i]`
+pub fn cumsum<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
+    accumulated(cx, node, bound, 0.0, |s, acc, x| s.add(acc, x))
+}
+
+/// `cumprod(self, dim, dtype)`: `y[i] = x[0] * … * x[i]`
+pub fn cumprod<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
+    accumulated(cx, node, bound, 1.0, |s, acc, x| s.mul(acc, x))
+}
+
+/// `logcumsumexp(self, dim)`: `y[i] = log(exp(x[0]) + … + exp(x[i]))`, each step relative to the greater term.
+pub fn logcumsumexp<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
+    let (t, axis) = lanes(cx, bound)?;
+    if !t.dtype.is_float() {
+        return Err(Error::unsupported(format!("logcumsumexp of {} elements", t.dtype)));
+    }
+    let (to, acc) = (t.dtype, compute_dtype(t.dtype));
+    let init = Scalars::new(&cx.b, acc).lowest()?;
+    let scanned = scan(cx, &t, axis, &[(acc, init)], &[to], |b, x, _, so_far| {
+        let s = Scalars::new(b, acc);
+        let next = log_add_exp(&s, so_far[0], convert(b, x, to, acc)?)?;
+        Ok(Step { acc: vec![next], out: vec![convert(b, next, acc, to)?] })
+    })?;
+    finish(cx, node, scanned)
+}
+
+/// `log(exp(x) + exp(y))`; equal infinities stay, which the difference in the formula would make NaN.
+fn log_add_exp<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, y: Value<'c>) -> Result<Value<'c>> {
+    let (least, greatest) = (s.minimum(x, y)?, s.maximum(x, y)?);
+    let tail = s.b.unary("math.log1p", s.b.unary("math.exp", s.sub(least, greatest)?)?)?;
+    let magnitude = s.b.unary("math.absf", greatest)?;
+    let is_infinite = s.compare(Compare::Eq, magnitude, s.number(f64::INFINITY)?)?;
+    let is_kept = s.b.andi(is_infinite, s.compare(Compare::Eq, least, greatest)?)?;
+    Ok(s.b.select(is_kept, greatest, s.add(greatest, tail)?)?)
+}
+
+/// `cummax(self, dim) -> (values, indices)`: the greatest element so far and its last position; NaN wins.
+pub fn cummax<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
+    running(cx, node, bound, true)
+}
+
+/// `cummin(self, dim) -> (values, indices)`
+pub fn cummin<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
+    running(cx, node, bound, false)
+}
+
+fn running<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, is_max: bool) -> Result<Vec<Val<'c>>> {
+    let (t, axis) = lanes(cx, bound)?;
+    let (from, acc) = (t.dtype, compute_dtype(t.dtype));
+    let s = Scalars::new(&cx.b, acc);
+    let first = if is_max { s.lowest()? } else { s.highest()? };
+    let nowhere = Scalars::new(&cx.b, DType::I64).int(0)?;
+    let inits = [(acc, first), (DType::I64, nowhere)];
+    let scanned = scan(cx, &t, axis, &inits, &[from, DType::I64], |b, x, at, so_far| {
+        let s = Scalars::new(b, acc);
+        let x = convert(b, x, from, acc)?;
+        let beyond = s.compare(if is_max { Compare::Ge } else { Compare::Le }, x, so_far[0])?;
+        let takes = b.ori(beyond, s.is_nan(x)?)?;
+        let best = b.select(takes, x, so_far[0])?;
+        let place = b.select(takes, at, so_far[1])?;
+        Ok(Step { acc: vec![best, place], out: vec![convert(b, best, acc, from)?, place] })
+    })?;
+    finish(cx, node, scanned)
+}

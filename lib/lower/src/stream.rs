@@ -1,0 +1,245 @@
+//! The whole of `m2m-lower`: a stream in; the stream with a prepared graph and a module, or the module alone, out.
+
+use crate::error::{Error, Refusal};
+use crate::linalg::{self, Emitted, Failure, Places};
+use m2m_aten::prepare::{Prepared, Unsupported, prepare};
+use m2m_graph::{Collector, Program};
+use m2m_mlir::{Form, Locations, print, verify};
+use m2m_record::{Diagnostic, File, Kwargs, Module, Pipe, Reader, Severity, Status, Tool, Writer, writer::hex};
+use sha2::{Digest, Sha256};
+use std::io::{Read, Write};
+
+/// Longest module text that travels in the stream itself.
+pub const MAX_INLINE_BYTES: usize = 1 << 20;
+
+/// The id of the file that holds a module which does not travel in the stream.
+pub const MODULE_FILE_ID: &str = "module";
+
+/// What can be chosen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// How the module is written.
+    pub form: Form,
+    /// Whether source locations are written.
+    pub locations: Locations,
+    /// How weights reach the function, and whether operations name their node.
+    pub linalg: linalg::Options,
+}
+
+/// Why a stream was not lowered, apart from refusals.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    /// The stream cannot be read.
+    #[error("{0}")]
+    Read(#[from] m2m_record::Error),
+    /// Its graphs cannot be used.
+    #[error("{0}")]
+    Graph(#[from] m2m_graph::Error),
+    /// The output failed.
+    #[error("{0}")]
+    Write(#[from] std::io::Error),
+    /// A rule or MLIR failed.
+    #[error("{0}")]
+    Lower(#[from] Error),
+}
+
+impl StreamError {
+    /// The line of the stream that it is about.
+    pub fn line(&self) -> Option<u64> {
+        match self {
+            StreamError::Read(e) => e.line(),
+            StreamError::Graph(m2m_graph::Error::Line { number, .. }) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Outcome<W> {
+    /// Done; the output is complete.
+    Done(W),
+    /// The answer is no: everything that cannot be lowered.
+    Refused(Vec<Diagnostic>, W),
+}
+
+/// Keeps a module that is too long for the stream, or binary, and gives the record of its file.
+pub type KeepModule<'a> = &'a mut dyn FnMut(&Program, &[u8]) -> std::io::Result<File>;
+
+/// Passes a stream through and appends the prepared graph, the module and what became of every node.
+pub fn to_records<R: Read, W: Write>(
+    input: R,
+    output: W,
+    version: &str,
+    options: Options,
+    keep: KeepModule<'_>,
+) -> Result<Outcome<W>, StreamError> {
+    let mut pipe = Pipe::new(Reader::new(input), output);
+    let mut collector = Collector::new();
+    while let Some(line) = pipe.next_line()? {
+        collector.push(&line)?;
+    }
+    let program = collector.finish()?;
+    let mut writer = pipe.into_writer();
+    writer.write(&tool(version, options))?;
+    let prepared = match prepare_for_linalg(&program)? {
+        Ok(prepared) => prepared,
+        Err(refused) => return refuse(writer, refused),
+    };
+    prepared.graph.write(&mut writer)?;
+    prepared.eliminations.iter().try_for_each(|e| writer.write(e))?;
+    let context = m2m_mlir_context(options);
+    let emitted = match emit(&context, &program, &prepared, options)? {
+        Ok(emitted) => emitted,
+        Err(refused) => return refuse(writer, refused),
+    };
+    let bytes = print(&emitted.module, options.form, options.locations).map_err(Error::from)?;
+    write_module(&mut writer, &program, &emitted, &bytes, options.form, keep)?;
+    Ok(Outcome::Done(writer.finish(Status::Ok)?))
+}
+
+/// Reads a stream and writes the module alone; nothing is written of one that is refused.
+pub fn to_mlir<R: Read, W: Write>(input: R, mut output: W, options: Options) -> Result<Outcome<W>, StreamError> {
+    let mut reader = Reader::new(input);
+    let mut collector = Collector::new();
+    while let Some(line) = reader.next_line()? {
+        collector.push(&line)?;
+    }
+    let program = collector.finish()?;
+    let prepared = match prepare_for_linalg(&program)? {
+        Ok(prepared) => prepared,
+        Err(refused) => return Ok(Outcome::Refused(refused, output)),
+    };
+    let context = m2m_mlir_context(options);
+    let emitted = match emit(&context, &program, &prepared, options)? {
+        Ok(emitted) => emitted,
+        Err(refused) => return Ok(Outcome::Refused(refused, output)),
+    };
+    output.write_all(&print(&emitted.module, options.form, options.locations).map_err(Error::from)?)?;
+    Ok(Outcome::Done(output))
+}
+
+/// Parameters that IREE binds are attributes of a dialect that is not registered here.
+fn m2m_mlir_context(options: Options) -> m2m_mlir::Context {
+    match options.linalg.binding {
+        linalg::WeightBinding::Args => m2m_mlir::context(),
+        linalg::WeightBinding::Iree => m2m_mlir::open_context(),
+    }
+}
+
+fn prepare_for_linalg(program: &Program) -> Result<Result<Prepared, Vec<Diagnostic>>, StreamError> {
+    let is_lowerable = |op: &str| linalg::find(op).is_some();
+    Ok(prepare(program, &is_lowerable).map_err(|all| all.iter().map(unsupported).collect()))
+}
+
+fn emit<'c>(
+    context: &'c m2m_mlir::Context,
+    program: &Program,
+    prepared: &Prepared,
+    options: Options,
+) -> Result<Result<Emitted<'c>, Vec<Diagnostic>>, StreamError> {
+    let places = places(program);
+    match linalg::emit(context, &prepared.graph, &places, options.linalg) {
+        Ok(emitted) => {
+            verify(context, &emitted.module).map_err(Error::from)?;
+            Ok(Ok(emitted))
+        }
+        Err(Failure::Refused(refusals)) => Ok(Err(refusals.iter().map(refusal).collect())),
+        Err(Failure::Broken(error)) => Err(error.into()),
+    }
+}
+
+/// Where the nodes of the current graph come from in the source.
+fn places(program: &Program) -> Places {
+    let nodes = program.root.nodes.iter();
+    nodes.map(|n| (n.node.clone(), (n.scope.clone(), n.loc.clone()))).collect()
+}
+
+fn tool(version: &str, options: Options) -> Tool {
+    let form = match options.form {
+        Form::Generic => "generic",
+        Form::Pretty => "pretty",
+        Form::Bytecode => "bytecode",
+    };
+    let mut all = Kwargs::new();
+    all.insert("to".into(), "linalg".into());
+    all.insert("form".into(), form.into());
+    if options.linalg.binding == linalg::WeightBinding::Iree {
+        all.insert("bind_weights".into(), "iree".into());
+    }
+    if options.locations == Locations::Omit {
+        all.insert("locations".into(), "none".into());
+    }
+    if options.linalg.trace {
+        all.insert("trace".into(), true.into());
+    }
+    Tool { name: "m2m-lower".into(), version: version.into(), options: all, inputs: vec![] }
+}
+
+fn refuse<W: Write>(mut writer: Writer<W>, refused: Vec<Diagnostic>) -> Result<Outcome<W>, StreamError> {
+    refused.iter().try_for_each(|d| writer.write(d))?;
+    Ok(Outcome::Refused(refused, writer.finish(Status::Failed)?))
+}
+
+fn unsupported(u: &Unsupported) -> Diagnostic {
+    let place = [u.scope.as_deref(), u.loc.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
+    Diagnostic {
+        severity: Severity::Error,
+        code: "unsupported-operator".into(),
+        node: Some(u.node.clone()),
+        message: format!("{}: to linalg: {}{place}", u.op, u.reason),
+        hint: None,
+    }
+}
+
+fn refusal(r: &Refusal) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        code: "unsupported-case".into(),
+        node: Some(r.node.clone()),
+        message: format!("{}: to linalg: {}", r.op, r.reason),
+        hint: None,
+    }
+}
+
+fn write_module<W: Write>(
+    writer: &mut Writer<W>,
+    program: &Program,
+    emitted: &Emitted<'_>,
+    bytes: &[u8],
+    form: Form,
+    keep: KeepModule<'_>,
+) -> Result<(), StreamError> {
+    let inline = if form != Form::Bytecode && bytes.len() <= MAX_INLINE_BYTES {
+        std::str::from_utf8(bytes).ok().map(str::to_owned)
+    } else {
+        None
+    };
+    let file = match inline {
+        Some(_) => None,
+        None => {
+            let file = keep(program, bytes)?;
+            writer.write(&file)?;
+            Some(file.id)
+        }
+    };
+    let form = match form {
+        Form::Generic => "generic",
+        Form::Pretty => "pretty",
+        Form::Bytecode => "bytecode",
+    };
+    writer.write(&Module {
+        dialect: "linalg".into(),
+        form: form.into(),
+        text: inline,
+        file,
+        bytes: bytes.len() as u64,
+        sha256: hex(&Sha256::digest(bytes)),
+        entry: emitted.entry.clone(),
+        arguments: emitted.arguments.clone(),
+        results: emitted.results.clone(),
+    })?;
+    emitted.lowered.iter().try_for_each(|l| writer.write(l))?;
+    Ok(())
+}
