@@ -165,6 +165,20 @@ pub(super) fn norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, dtype)?)
 }
 
+/// `argsort(dim, descending)`: the indices of `sort`.
+pub(super) fn argsort(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let types = vec![x.ty(), crate::value::tensor_type(DType::I64, &x.shape)];
+    let (dim, descending) = (b.arg("dim")?.clone(), b.arg("descending")?.clone());
+    let results = if b.has("stable") {
+        let kwargs = [("stable", b.arg("stable")?.clone()), ("dim", dim), ("descending", descending)];
+        e.call("aten.sort.stable", vec![x.arg()], &kwargs, types)?
+    } else {
+        e.call("aten.sort.default", vec![x.arg(), dim, descending], &[], types)?
+    };
+    results.into_iter().nth(1).flatten().map_or_else(|| Err(Error::shape(b.op(), "no indices")), one)
+}
+
 /// `trace`: the sum of the diagonal.
 pub(super) fn trace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
@@ -181,8 +195,7 @@ pub(super) fn trace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, dtype)?)
 }
 
-/// `max(dim)`, `min(dim)` of a tensor without dimensions, and what else only differs in how all dimensions are named:
-/// the same operator is emitted.
+/// `_is_all_true(x)` is `all(x)`.
 pub(super) fn all_true(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let results = b.node.results.iter().map(|r| m2m_record::TypedValue { value: None, ..r.clone() }).collect();

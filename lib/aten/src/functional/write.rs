@@ -44,7 +44,7 @@ pub(crate) fn functional_name(op: &str) -> Result<String, Error> {
 
 /// The dtype that the functional form gives before it is cast to that of the tensor written to.
 pub(crate) fn written_dtype(e: &Expander<'_, '_>, b: &Bound<'_>, own: DType) -> Result<DType, Error> {
-    let name = b.op().split('.').nth(1).unwrap_or("");
+    let name = b.op().split('.').nth(1).unwrap_or("").trim_end_matches('_');
     let promoted = || -> Result<DType, Error> {
         let mut participants: Vec<Participant> = Vec::new();
         for arg in
