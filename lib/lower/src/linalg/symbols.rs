@@ -106,7 +106,7 @@ impl<'c> Symbols<'c> {
                 Ok(b.subi(x, b.muli(quotient, y)?)?)
             }
             Expr::Ceil(inner) | Expr::Floor(inner) | Expr::Trunc(inner) => {
-                let Expr::Div(x, y) = inner.as_ref() else { return Err(not_integer(expr)) };
+                let Expr::Div(x, y) = inner.as_ref() else { return self.rounded(b, expr, inner) };
                 let (x, y) = (self.value(b, x)?, self.value(b, y)?);
                 Ok(match expr {
                     Expr::Ceil(_) => b.ceildivsi(x, y)?,
@@ -127,6 +127,40 @@ impl<'c> Symbols<'c> {
             }
             _ => Err(not_integer(expr)),
         }
+    }
+
+    /// A float expression made an integer, computed in f64 as Python does.
+    fn rounded(&mut self, b: &Builder<'c>, expr: &Expr, inner: &Expr) -> Result<Value<'c>> {
+        let x = self.real(b, inner)?;
+        let x = match expr {
+            Expr::Ceil(_) => b.unary("math.ceil", x)?,
+            Expr::Floor(_) => b.unary("math.floor", x)?,
+            _ => x,
+        };
+        Ok(b.index_cast(b.cast("fptosi", x, b.elem("i64")?)?, b.index_type())?)
+    }
+
+    /// A float expression as an `f64` value. Expressions are nested no deeper than their parser allows.
+    fn real(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<Value<'c>> {
+        let (items, op): (&[Expr], Real<'c>) = match expr {
+            Expr::Float(x) => return Ok(b.const_float(b.elem("f64")?, *x)?),
+            Expr::Add(items) => (items, |b, x, y| b.addf(x, y)),
+            Expr::Mul(items) => (items, |b, x, y| b.mulf(x, y)),
+            Expr::Div(x, y) => return Ok(b.divf(self.real(b, x)?, self.real(b, y)?)?),
+            whole => {
+                let wide = b.index_cast(self.value(b, whole)?, b.elem("i64")?)?;
+                return Ok(b.cast("sitofp", wide, b.elem("f64")?)?);
+            }
+        };
+        let mut result = None;
+        for item in items {
+            let value = self.real(b, item)?;
+            result = Some(match result {
+                None => value,
+                Some(so_far) => op(b, so_far, value)?,
+            });
+        }
+        result.ok_or_else(|| Error::Graph("an operation over no operands".into()))
     }
 
     fn fold(
@@ -185,6 +219,9 @@ impl<'c> Symbols<'c> {
         Ok(result)
     }
 }
+
+/// Arithmetic of two floats.
+type Real<'c> = fn(&Builder<'c>, Value<'c>, Value<'c>) -> std::result::Result<Value<'c>, m2m_mlir::Error>;
 
 fn not_integer(expr: &Expr) -> Error {
     Error::unsupported(format!("{expr} is not integer arithmetic"))
