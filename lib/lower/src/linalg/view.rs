@@ -4,8 +4,9 @@ use super::cx::{Cx, Tensor, Val};
 use super::elementwise::{self, Operand};
 use crate::error::{Error, Result};
 use m2m_aten::bind::Bound;
+use m2m_mlir::types::DYNAMIC;
 use m2m_mlir::{CmpI, Size, Value};
-use m2m_record::{Arg, Dim, Node, TensorType};
+use m2m_record::{Arg, DType, Dim, Node, TensorType};
 use m2m_tensor::Expr;
 use m2m_tensor::expr;
 
@@ -54,12 +55,25 @@ pub fn reshape<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, shape: &[Dim]) -> Result<Ten
         })
         .collect();
     value = cx.conform(value, t.dtype, &between)?.value;
+    let unknown = |z: &Range| shape[z.clone()].iter().filter(|d| d.as_int().is_none()).count();
+    if groups.iter().any(|(_, z)| unknown(z) > 1) {
+        return by_sizes(cx, value, t.dtype, shape);
+    }
     if groups.iter().any(|(_, z)| z.len() != 1) || (groups.is_empty() && !to.is_empty()) {
         let axes: Vec<Vec<usize>> = groups.iter().map(|(_, z)| z.clone().collect()).collect();
         let sizes = cx.sizes(shape)?;
         value = cx.b.expand_shape(value, &axes, &sizes)?;
     }
     cx.conform(value, t.dtype, shape)
+}
+
+/// A reshape that is told its sizes: LLVM 22 crashes where `expand_shape` makes two unknown sizes of one.
+fn by_sizes<'c>(cx: &mut Cx<'c>, value: Value<'c>, dtype: DType, shape: &[Dim]) -> Result<Tensor<'c>> {
+    let sizes = shape.iter().map(|dim| cx.size_value(dim)).collect::<Result<Vec<_>>>()?;
+    let sizes = cx.b.from_elements(&[shape.len() as i64], &sizes)?;
+    let dims: Vec<i64> = shape.iter().map(|d| d.as_int().unwrap_or(DYNAMIC)).collect();
+    let value = cx.b.reshape(value, sizes, &dims)?;
+    cx.conform(value, dtype, shape)
 }
 
 fn exprs(shape: &[Dim]) -> Result<Vec<Expr>> {
