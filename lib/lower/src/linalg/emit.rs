@@ -140,7 +140,8 @@ fn body<'c>(
         let first = cx.b.ordinal();
         match lower_node(cx, node) {
             Ok(values) => define_results(cx, node, values)?,
-            Err(Error::Unsupported(reason)) => {
+            Err(error @ (Error::Unsupported(_) | Error::Bind(_))) => {
+                let reason = error.to_string();
                 walk.refusals.push(Refusal { node: node.node.clone(), op: node.op.clone(), reason });
                 define_stand_ins(cx, node)?;
             }

@@ -99,15 +99,15 @@ impl<'c> Symbols<'c> {
             Expr::Mul(items) => self.fold(b, items, |b, x, y| b.muli(x, y)),
             Expr::Max(items) => self.fold(b, items, |b, x, y| b.maxsi(x, y)),
             Expr::Min(items) => self.fold(b, items, |b, x, y| b.minsi(x, y)),
-            Expr::FloorDiv(x, y) => Ok(b.floordivsi(self.value(b, x)?, self.value(b, y)?)?),
+            Expr::FloorDiv(x, y) => Ok(b.floordivsi(self.value(b, x)?, self.divisor(b, y)?)?),
             Expr::Mod(x, y) => {
-                let (x, y) = (self.value(b, x)?, self.value(b, y)?);
+                let (x, y) = (self.value(b, x)?, self.divisor(b, y)?);
                 let quotient = b.floordivsi(x, y)?;
                 Ok(b.subi(x, b.muli(quotient, y)?)?)
             }
             Expr::Ceil(inner) | Expr::Floor(inner) | Expr::Trunc(inner) => {
                 let Expr::Div(x, y) = inner.as_ref() else { return self.rounded(b, expr, inner) };
-                let (x, y) = (self.value(b, x)?, self.value(b, y)?);
+                let (x, y) = (self.value(b, x)?, self.divisor(b, y)?);
                 Ok(match expr {
                     Expr::Ceil(_) => b.ceildivsi(x, y)?,
                     Expr::Floor(_) => b.floordivsi(x, y)?,
@@ -161,6 +161,17 @@ impl<'c> Symbols<'c> {
             });
         }
         result.ok_or_else(|| Error::Graph("an operation over no operands".into()))
+    }
+
+    /// A divisor, with 1 in place of a 0 that only an input outside the program's ranges can give: a machine division
+    /// by it would end the process before any assertion could speak.
+    fn divisor(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<Value<'c>> {
+        let value = self.value(b, expr)?;
+        if expr.as_int().is_some_and(|n| n != 0) {
+            return Ok(value);
+        }
+        let is_zero = b.cmpi(CmpI::Eq, value, b.const_index(0)?)?;
+        Ok(b.select(is_zero, b.const_index(1)?, value)?)
     }
 
     fn fold(

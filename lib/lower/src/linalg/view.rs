@@ -170,7 +170,7 @@ pub fn broadcast<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, shape: &[Dim]) -> Result<T
 }
 
 /// A position that may count from the end, brought into `0..=extent`.
-fn clamp_position<'c>(cx: &mut Cx<'c>, position: &Arg, extent: &Dim) -> Result<Size<'c>> {
+pub fn clamp_position<'c>(cx: &mut Cx<'c>, position: &Arg, extent: &Dim) -> Result<Size<'c>> {
     if let (Arg::Int(n), Dim::Int(extent)) = (position, extent) {
         let from_start = if *n < 0 { n.saturating_add(*extent) } else { *n };
         return Ok(Size::Static(from_start.clamp(0, *extent)));
@@ -264,30 +264,40 @@ pub fn convert<'c>(cx: &mut Cx<'c>, t: Tensor<'c>, like: &TensorType) -> Result<
     elementwise::emit(cx, &ty, &[Operand::Tensor(t)], from, common, |_, v: &[Value<'c>]| Ok(v[0]))
 }
 
-/// `constant_pad_nd(self, pad, value)`: pairs of (before, after) from the last axis on; negative ones crop.
+/// `constant_pad_nd(self, pad, value)`: pairs of (before, after) from the last axis on. Negative numbers crop; sizes known
+/// only at run time are taken to be none of them.
 pub fn constant_pad<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     let result = cx.result_type(node, 0)?.clone();
     let mut t = self_tensor(cx, bound)?;
-    let pads = bound.ints("pad")?;
-    let (mut low, mut high) = (vec![0i64; t.rank()], vec![0i64; t.rank()]);
+    let pads = bound.sym_ints("pad")?;
+    let (mut low, mut high) = (vec![Size::Static(0); t.rank()], vec![Size::Static(0); t.rank()]);
     for (k, pair) in pads.chunks(2).enumerate() {
         let axis = t.rank().checked_sub(k + 1).ok_or_else(|| Error::Graph("more pads than axes".into()))?;
-        low[axis] = pair[0];
-        high[axis] = pair.get(1).copied().unwrap_or(0);
+        let (before, after) = (cx.size_arg(&pair[0])?, pair.get(1).map_or(Ok(Size::Static(0)), |a| cx.size_arg(a))?);
+        t = crop(cx, &t, axis, below_zero(before), below_zero(after))?;
+        (low[axis], high[axis]) = (at_least_zero(before), at_least_zero(after));
     }
-    for axis in 0..t.rank() {
-        let (before, after) = (low[axis].min(0), high[axis].min(0));
-        if before < 0 || after < 0 {
-            let old = Expr::try_from(&t.shape[axis]).map_err(|e| Error::Graph(e.to_string()))?;
-            let extent = Dim::from(&expr::add([old, Expr::Int(before), Expr::Int(after)]));
-            t = slice_axis(cx, &t, axis, Size::Static(-before), 1, &extent)?;
-        }
-    }
-    let size = |n: &i64| Size::Static((*n).max(0));
     let fill = super::scalar::Scalars::new(&cx.b, t.dtype).literal(bound.arg("value")?)?;
-    let (low, high): (Vec<_>, Vec<_>) = (low.iter().map(size).collect(), high.iter().map(size).collect());
     let value = cx.b.pad(t.value, &low, &high, fill)?;
     one(cx.conform(value, t.dtype, &result.shape)?)
+}
+
+fn below_zero(size: Size<'_>) -> i64 {
+    if let Size::Static(n) = size { n.min(0) } else { 0 }
+}
+
+fn at_least_zero(size: Size<'_>) -> Size<'_> {
+    if let Size::Static(n) = size { Size::Static(n.max(0)) } else { size }
+}
+
+/// A tensor without `-before` leading and `-after` trailing positions of an axis.
+fn crop<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, axis: usize, before: i64, after: i64) -> Result<Tensor<'c>> {
+    if before == 0 && after == 0 {
+        return Ok(t.clone());
+    }
+    let old = Expr::try_from(&t.shape[axis]).map_err(|e| Error::Graph(e.to_string()))?;
+    let extent = Dim::from(&expr::add([old, Expr::Int(before), Expr::Int(after)]));
+    slice_axis(cx, t, axis, Size::Static(-before), 1, &extent)
 }
 
 #[cfg(test)]
