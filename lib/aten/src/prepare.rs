@@ -269,6 +269,10 @@ fn literal(text: &str) -> Arg {
     if let Ok(n) = text.parse::<i64>() {
         return Arg::Int(n);
     }
+    let is_number = text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+    if let (true, Ok(x)) = (is_number, text.parse::<f64>()) {
+        return Arg::from(x);
+    }
     match text {
         "true" => Arg::Bool(true),
         "false" => Arg::Bool(false),

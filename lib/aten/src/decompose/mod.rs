@@ -7,12 +7,16 @@
 mod attention;
 mod conv;
 mod create;
+mod einsum;
 mod elementwise;
+mod grid;
 mod identity;
 mod loss;
 mod matmul;
 mod norm;
 mod pool;
+mod quantized;
+mod recurrent;
 mod reduce;
 mod scatter;
 mod softmax;

@@ -150,3 +150,18 @@ pub(super) fn bucketize(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let y = e.sum(&below, &[x.rank()], false)?;
     one(e.to_dtype(&y, dtype)?)
 }
+
+/// `searchsorted(edges, x)`: along the last dimension, for edges of the same leading sizes or of one dimension.
+pub(super) fn searchsorted(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (edges, x) = (e.tensor(b, "sorted_sequence")?, e.tensor(b, "self")?);
+    let (dtype, _) = e.result(b, 0)?;
+    if b.opt_tensor("sorter")?.is_some() {
+        return Err(Error::unsupported("searchsorted with a sorter has no rule"));
+    }
+    let is_right = b.bool("right")? || b.str_or("side")? == Some("right");
+    let wide = e.unsqueeze(&x, x.rank())?;
+    let edges = if edges.rank() > 1 { e.unsqueeze(&edges, edges.rank() - 1)? } else { edges };
+    let below = e.compare(if is_right { "le" } else { "lt" }, &edges, &wide)?;
+    let y = e.sum(&below, &[x.rank()], false)?;
+    one(e.to_dtype(&y, dtype)?)
+}

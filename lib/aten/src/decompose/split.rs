@@ -38,7 +38,7 @@ pub(super) fn unbind(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 }
 
 /// Tensors cast to the dtype that they promote to.
-fn cast_all(e: &mut Expander<'_, '_>, items: Vec<V>) -> Result<Vec<V>, Error> {
+pub(super) fn cast_all(e: &mut Expander<'_, '_>, items: Vec<V>) -> Result<Vec<V>, Error> {
     let participants: Vec<Participant> = items.iter().map(|v| Participant::tensor(v.dtype, v.rank())).collect();
     let Some(dtype) = result_type(&participants)? else { return Ok(items) };
     items.iter().map(|v| e.to_dtype(v, dtype)).collect()

@@ -238,13 +238,14 @@ pub(super) fn roll(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     }
     for (shift, dim) in shifts.iter().zip(dims) {
         let dim = wrap_dim(b.op(), dim, y.rank())?;
-        let Some(size) = y.dim(dim).as_int() else {
-            return Err(Error::unsupported(format!("roll along a dimension of symbolic size {}", y.dim(dim))));
-        };
-        let cut = if size == 0 { 0 } else { (size - shift.rem_euclid(size)) % size };
-        if cut != 0 {
-            let tail = e.slice(&y, dim, &Expr::Int(cut), &Expr::Int(size), 1)?;
-            let head = e.slice(&y, dim, &Expr::Int(0), &Expr::Int(cut), 1)?;
+        let size = y.dim(dim);
+        if size == Expr::Int(0) {
+            continue;
+        }
+        let cut = expr::modulo(Expr::Int(-shift), size.clone());
+        if cut != Expr::Int(0) {
+            let tail = e.slice(&y, dim, &cut, &size, 1)?;
+            let head = e.slice(&y, dim, &Expr::Int(0), &cut, 1)?;
             y = e.cat(&[tail, head], dim)?;
         }
     }
