@@ -44,6 +44,9 @@ const CHECKS: &[&str] = &[
     "aten.sym_constrain_range_for_size.default",
 ];
 
+/// Operators whose result depends on how their argument lies in memory.
+const BY_STRIDES: &[&str] = &["aten.as_strided.default", "aten.as_strided_copy.default"];
+
 /// Prepares the root graph of a program for a target that lowers the operators `is_lowerable` tells.
 pub fn prepare(program: &Program, is_lowerable: &dyn Fn(&str) -> bool) -> Result<Prepared, Vec<Unsupported>> {
     let inlined = inline(program);
@@ -174,7 +177,22 @@ impl<'p> Preparer<'p> {
         Expander::new(&mut self.state, vec![node.node.clone()], format!("decompose:{}", node.op), stem)
     }
 
+    /// Operators that read memory by strides say the same as values only of contiguous tensors.
+    fn check_layout(&self, node: &Node) -> Result<(), Error> {
+        let Some(Arg::Value(input)) = node.args.first().filter(|_| BY_STRIDES.contains(&node.op.as_str())) else {
+            return Ok(());
+        };
+        match self.old_types.get(input.as_str()) {
+            Some(Type::Tensor(t)) if t.strides.is_none() => Ok(()),
+            _ => Err(Error::unsupported(format!(
+                "{} of {input}, which is not contiguous; expected one that is",
+                node.op
+            ))),
+        }
+    }
+
     fn expand(&mut self, node: &Node, mapped: &Node) -> Result<Made, Error> {
+        self.check_layout(node)?;
         let mut e = self.expander(node);
         if !e.is_lowerable(&node.op) && decompose::find(&node.op).is_none() {
             return Err(unknown(node));

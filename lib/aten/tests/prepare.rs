@@ -203,3 +203,72 @@ fn random_numbers_and_checks_that_fail_are_refused() {
     assert!(all[0].reason.contains("random"), "{}", all[0].reason);
     assert!(all[1].reason.contains("asserts that x is i64"), "{}", all[1].reason);
 }
+
+#[test]
+fn a_linear_layer_taken_apart_by_the_exporter_becomes_one_again() {
+    let mut b = Build::new(&[("x", "f32[s0,3]"), ("w", "f32[4,3]"), ("bias", "f32[4]")]);
+    b.symbol("s0");
+    b.call("aten.permute.default", vec![v("w"), Arg::ints([1, 0])], "t", "f32[3,4]");
+    b.call("aten.addmm.default", vec![v("bias"), v("x"), v("t")], "y", "f32[s0,4]");
+    b.outputs(&["y"]);
+    let p = b.prepare().unwrap();
+    assert_eq!(text(&p), ["y f32[s0,4] = linear.default x w bias"]);
+    assert_eq!(eliminations(&p), [("original:0".to_owned(), "unused".to_owned())]);
+}
+
+#[test]
+fn lists_become_slices_one_for_each_name() {
+    let mut b = Build::new(&[("x", "f32[2,s0,5]")]);
+    b.symbol("s0");
+    let parts = [("a", ty("f32[2,s0,2]")), ("b", ty("f32[2,s0,2]")), ("c", ty("f32[2,s0,1]"))];
+    b.node("aten.split.Tensor", vec![v("x"), Arg::Int(2), Arg::Int(-1)], &parts);
+    b.outputs(&["a", "c"]);
+    let lines = text(&b.prepare().unwrap());
+    assert_eq!(lines, ["a f32[2,s0,2] = slice.Tensor x 2 0 2 1", "c f32[2,s0,1] = slice.Tensor x 2 4 5 1"]);
+}
+
+#[test]
+fn products_of_any_rank_keep_symbolic_sizes() {
+    let mut b = Build::new(&[("x", "f32[s0,2,s1,8]"), ("y", "f32[2,8,s1]"), ("w", "f32[8,4]")]);
+    b.symbol("s0");
+    b.symbol("s1");
+    b.call("aten.matmul.default", vec![v("x"), v("y")], "p", "f32[s0,2,s1,s1]");
+    b.call("aten.matmul.default", vec![v("x"), v("w")], "q", "f32[s0,2,s1,4]");
+    b.outputs(&["p", "q"]);
+    let lines = text(&b.prepare().unwrap());
+    let expected = [
+        "p.1 f32[2*s0,s1,8] = view.default x [2*s0,s1,8]",
+        "p.2 f32[s0,2,8,s1] = expand.default y [s0,2,8,s1]",
+        "p.3 f32[2*s0,8,s1] = view.default p.2 [2*s0,8,s1]",
+        "p.4 f32[2*s0,s1,s1] = bmm.default p.1 p.3",
+        "p f32[s0,2,s1,s1] = view.default p.4 [s0,2,s1,s1]",
+        "q.1 f32[2*s0*s1,8] = view.default x [2*s0*s1,8]",
+        "q.2 f32[2*s0*s1,4] = mm.default q.1 w",
+        "q f32[s0,2,s1,4] = view.default q.2 [s0,2,s1,4]",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn reading_by_strides_needs_a_contiguous_tensor() {
+    let mut b = Build::new(&[("x", "f32[2,3]")]);
+    b.call("aten.t.default", vec![v("x")], "t", "f32[3,2]");
+    if let Type::Tensor(t) = &mut b.0.root.nodes[0].results[0].ty {
+        t.strides = Some(vec![1.into(), 3.into()]);
+    }
+    b.call("aten.as_strided.default", vec![v("t"), Arg::ints([2]), Arg::ints([1])], "y", "f32[2]");
+    b.outputs(&["y"]);
+    let all = b.prepare().unwrap_err();
+    assert!(all[0].reason.contains("not contiguous"), "{}", all[0].reason);
+}
+
+#[test]
+fn a_rule_that_disagrees_with_the_node_is_told() {
+    let mut b = Build::new(&[("x", "f32[2,3]")]);
+    b.call("aten.softmax.int", vec![v("x"), Arg::Int(1)], "y", "f32[2,4]");
+    b.call("aten.mse_loss.default", vec![v("x"), v("x")], "z", "f32[7]");
+    b.outputs(&["y"]);
+    let all = b.prepare().unwrap_err();
+    assert!(all[0].reason.contains("gives f32[2,3]") && all[0].reason.contains("says f32[2,4]"), "{}", all[0].reason);
+    assert!(all[1].reason.contains("gives f32[]"), "{}", all[1].reason);
+}

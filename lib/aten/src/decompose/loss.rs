@@ -131,8 +131,8 @@ fn nll(e: &mut Expander<'_, '_>, b: &Bound<'_>, logp: &V, t: &V, smoothing: f64)
         }
         let shared = e.sum(&shared, &[dim], false)?;
         let shared = e.select_where(&is_kept, &shared, &nothing)?;
-        let shared = e.mul(&shared, O::N(Arg::from(smoothing / classes(b, logp, dim)?)))?;
-        let own = e.mul(&loss, O::N(Arg::from(1.0 - smoothing)))?;
+        let shared = e.mul(&shared, smoothing / classes(b, logp, dim)?)?;
+        let own = e.mul(&loss, 1.0 - smoothing)?;
         loss = e.sub(&own, &shared)?;
     }
     let (dtype, _) = e.result(b, 0)?;
@@ -167,18 +167,10 @@ pub(super) fn nll_loss(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 pub(super) fn cross_entropy(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, t) = (e.tensor(b, "self")?, e.tensor(b, "target")?);
     let smoothing = b.float("label_smoothing")?;
-    if smoothing != 0.0 && (b.opt_tensor("weight")?.is_some() || !t.dtype.is_integer()) {
-        return Err(Error::unsupported(
-            "cross_entropy_loss with label smoothing of weights or probabilities has no rule",
-        ));
-    }
     let x = e.widen(&x)?;
     let dim = i64::from(x.rank() > 1);
     let args = vec![x.arg(), Arg::Int(dim), Arg::Bool(false)];
     let logp = e.call1("aten._log_softmax.default", args, &[], x.dtype, &x.shape)?;
-    if t.dtype.is_integer() && smoothing != 0.0 {
-        return smoothed(e, b, &logp, &t, smoothing);
-    }
     if t.dtype.is_integer() {
         return nll(e, b, &logp, &t, smoothing);
     }
@@ -188,43 +180,13 @@ pub(super) fn cross_entropy(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results 
     let dim = wrap_dim(b.op(), dim, x.rank())?;
     let mut t = e.to_dtype(&t, x.dtype)?;
     if smoothing != 0.0 {
-        t = e.mul(&t, O::N(Arg::from(1.0 - smoothing)))?;
-        t = e.add(&t, O::N(Arg::from(smoothing / classes(b, &x, dim)?)))?;
+        t = e.mul(&t, 1.0 - smoothing)?;
+        t = e.add(&t, smoothing / classes(b, &x, dim)?)?;
     }
     let loss = e.mul(&t, &logp)?;
     let loss = e.sum(&loss, &[dim], false)?;
     let loss = e.unary("neg", &loss)?;
     reduced(e, b, &loss)
-}
-
-/// `(1-s)·nll + s/C·Σ_c -logp[c]`, both over what is not ignored.
-fn smoothed(e: &mut Expander<'_, '_>, b: &Bound<'_>, logp: &V, t: &V, smoothing: f64) -> Results {
-    let (dtype, shape) = e.result(b, 0)?;
-    let dim = usize::from(logp.rank() > 1);
-    let Some(classes) = logp.dim(dim).as_int() else {
-        return Err(Error::unsupported("label smoothing over a symbolic number of classes"));
-    };
-    let ignore = b.int("ignore_index")?;
-    let args = vec![logp.arg(), t.arg(), Arg::Null, Arg::Int(b.int("reduction")?), Arg::Int(ignore)];
-    let hard = e.call1("aten.nll_loss_nd.default", args, &[], logp.dtype, &shape)?;
-    let soft = e.sum(logp, &[dim], false)?;
-    let soft = e.unary("neg", &soft)?;
-    let is_kept = e.compare("ne", t, ignore)?;
-    let zero = e.full(&[], soft.dtype, Arg::Int(0))?;
-    let soft = e.select_where(&is_kept, &soft, &zero)?;
-    let all: Vec<usize> = (0..soft.rank()).collect();
-    let soft = match b.int("reduction")? {
-        0 => soft,
-        2 => e.sum(&soft, &all, false)?,
-        _ => {
-            let weight = e.to_dtype(&is_kept, soft.dtype)?;
-            let (total, count) = (e.sum(&soft, &all, false)?, e.sum(&weight, &all, false)?);
-            e.div(&total, &count)?
-        }
-    };
-    let (hard, soft) = (e.mul(&hard, 1.0 - smoothing)?, e.mul(&soft, smoothing / classes as f64)?);
-    let y = e.add(&hard, &soft)?;
-    one(e.to_dtype(&y, dtype)?)
 }
 
 /// `cosine_similarity(x, y, dim, eps)`: `Σ (x/max(|x|, eps))·(y/max(|y|, eps))`
