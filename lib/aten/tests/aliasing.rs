@@ -237,6 +237,17 @@ fn evaluate(nodes: &[Node], inputs: Vec<(&str, Dense)>) -> HashMap<String, Dense
             }
             "aten.arange.start_step" => Dense { shape: vec![int(1)], data: (0..int(1) as i64).collect() },
             "aten.expand.default" => expand(&get(0), &ints(1)),
+            "aten.slice_scatter.default" => {
+                let (mut out, src, dim, step) = (get(0), get(1), int(2), int(5));
+                let strides = Strided::contiguous(0, &out.shape).strides;
+                assert_eq!((int(4) - int(3)).div_ceil(step), src.shape[dim], "the slice has the size of its source");
+                for p in places(&src.shape) {
+                    let mut place = p.clone();
+                    place[dim] = int(3) + p[dim] * step;
+                    out.data[strides.iter().zip(&place).map(|(s, k)| s * k).sum::<usize>()] = at(&src, &p);
+                }
+                out
+            }
             "aten.scatter.src" => scatter(&get(0), int(1), &get(2), &get(3)),
             other => panic!("{other}"),
         };
@@ -313,14 +324,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn memory_and_values_agree(steps in prop::collection::vec((0..20usize, op()), 1..14)) {
+    fn memory_and_values_agree(has_scatter in any::<bool>(), steps in prop::collection::vec((0..20usize, op()), 1..14)) {
         let mut run = Run::new();
         for (at, op) in &steps {
             run.step(*at, op);
         }
         let names: Vec<String> = run.values.iter().map(|(n, _)| n.clone()).collect();
         run.build.outputs(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        let prepared = run.build.prepare().unwrap();
+        let more: &[&str] = if has_scatter { &["aten.slice_scatter.default"] } else { &[] };
+        let prepared = run.build.prepare_for(more).unwrap();
         let x = Dense { shape: vec![3, 4], data: (0..12).collect() };
         let y = Dense { shape: vec![4], data: (100..104).collect() };
         let env = evaluate(&prepared.graph.nodes, vec![("x", x), ("y", y)]);

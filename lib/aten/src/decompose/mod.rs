@@ -19,6 +19,7 @@ mod quantized;
 mod recurrent;
 mod reduce;
 mod scatter;
+mod segment;
 mod softmax;
 mod split;
 mod table;

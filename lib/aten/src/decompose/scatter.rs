@@ -23,6 +23,13 @@ pub(crate) fn put_slice(
         *size = src.dim(dim);
     }
     let src = e.expand_to(&src, &shape)?;
+    if e.is_lowerable("aten.slice_scatter.default") {
+        let steps = expr::mul([expr::sub(src.dim(dim), Expr::Int(1)), Expr::Int(step)]);
+        let end = expr::add([start.clone(), steps, Expr::Int(1)]);
+        let bounds = [crate::value::size_arg(start), crate::value::size_arg(&end), Arg::Int(step)];
+        let args: Vec<Arg> = [x.arg(), src.arg(), Arg::Int(dim as i64)].into_iter().chain(bounds).collect();
+        return e.call1("aten.slice_scatter.default", args, &[], x.dtype, &x.shape);
+    }
     if step == 1 {
         let end = expr::add([start.clone(), src.dim(dim)]);
         let mut parts = Vec::new();

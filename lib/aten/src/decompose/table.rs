@@ -2,7 +2,7 @@
 
 use super::{
     Rule, attention, conv, create, einsum, elementwise, grid, identity, loss, matmul, norm, pool, quantized, recurrent,
-    reduce, scatter, softmax, split, view,
+    reduce, scatter, segment, softmax, split, view,
 };
 
 /// Operators whose rule comes before the target's own lowering: they often do nothing, or have bounds to resolve.
@@ -90,6 +90,7 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("aten._adaptive_avg_pool3d.default", pool::adaptive_avg),
     ("aten._assert_tensor_metadata.default", identity::assert_metadata),
     ("aten._conj.default", identity::real_only),
+    ("aten._embedding_bag.default", segment::embedding_bag),
     ("aten._int_mm.default", matmul::int_mm),
     ("aten._is_all_true.default", reduce::all_true),
     ("aten._log_softmax.default", softmax::log_softmax),
@@ -145,6 +146,7 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("aten.clamp_min.Tensor", elementwise::clamp_one),
     ("aten.clamp_min.default", elementwise::clamp_one),
     ("aten.clone.default", identity::same),
+    ("aten.col2im.default", segment::col2im),
     ("aten.conj.default", identity::real_only),
     ("aten.conj_physical.default", identity::real_only),
     ("aten.contiguous.default", identity::same),
@@ -175,6 +177,8 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("aten.dot.default", matmul::matmul),
     ("aten.dropout.default", identity::dropout),
     ("aten.einsum.default", einsum::einsum),
+    ("aten.embedding_bag.default", segment::embedding_bag),
+    ("aten.embedding_bag.padding_idx", segment::embedding_bag),
     ("aten.empty.memory_format", create::zeros),
     ("aten.empty_like.default", create::zeros),
     ("aten.empty_permuted.default", create::zeros),
@@ -394,6 +398,7 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("quantized_decomposed.quantize_per_tensor.default", quantized::quantize),
     ("quantized_decomposed.quantize_per_tensor.tensor", quantized::quantize),
     ("quantized_decomposed.quantize_per_tensor.tensor2", quantized::quantize),
+    ("transformers.grouped_mm_fallback.default", segment::grouped_mm),
 ];
 
 #[cfg(test)]
