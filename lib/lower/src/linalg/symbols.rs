@@ -4,8 +4,8 @@
 //! data. Expressions become `arith` on `index`, each canonical text once.
 
 use crate::error::{Error, Result};
-use m2m_mlir::{Builder, CmpI, Size, Value};
-use m2m_record::Dim;
+use m2m_mlir::{Builder, CmpF, CmpI, Size, Value};
+use m2m_record::{Dim, ScalarKind};
 use m2m_tensor::Expr;
 use m2m_tensor::expr::Cmp;
 use std::collections::HashMap;
@@ -14,6 +14,7 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub struct Symbols<'c> {
     values: HashMap<String, Value<'c>>,
+    reals: HashMap<String, Value<'c>>,
 }
 
 impl<'c> Symbols<'c> {
@@ -22,11 +23,39 @@ impl<'c> Symbols<'c> {
         self.values.entry(name.to_owned()).or_insert(value);
     }
 
+    /// Says what a symbol for a float is, as an `f64` value.
+    pub fn bind_real(&mut self, name: &str, value: Value<'c>) {
+        self.reals.entry(name.to_owned()).or_insert(value);
+    }
+
     /// Whether every symbol of an expression is bound.
     pub fn knows(&self, expr: &Expr) -> bool {
         let mut all = true;
-        expr.for_each_symbol(&mut |name| all &= self.values.contains_key(name));
+        expr.for_each_symbol(&mut |name| all &= self.values.contains_key(name) || self.reals.contains_key(name));
         all
+    }
+
+    /// The kind of number that an expression gives.
+    pub fn kind(&self, expr: &Expr) -> ScalarKind {
+        match expr {
+            Expr::Bool(_) | Expr::Cmp(..) | Expr::And(_) | Expr::Or(_) | Expr::Not(_) => ScalarKind::Bool,
+            Expr::Float(_) | Expr::Div(..) => ScalarKind::Float,
+            Expr::Sym(name) if self.reals.contains_key(name) => ScalarKind::Float,
+            Expr::Ceil(_) | Expr::Floor(_) | Expr::Trunc(_) => ScalarKind::Int,
+            other if other.operands().iter().any(|e| self.kind(e) == ScalarKind::Float) => ScalarKind::Float,
+            _ => ScalarKind::Int,
+        }
+    }
+
+    /// An expression of any kind: `index` for integers, `f64` for floats, `i1` for conditions.
+    pub fn number(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<(ScalarKind, Value<'c>)> {
+        let kind = self.kind(expr);
+        let value = match kind {
+            ScalarKind::Bool => self.condition(b, expr)?,
+            ScalarKind::Float => self.real(b, expr)?,
+            _ => self.value(b, expr)?,
+        };
+        Ok((kind, value))
     }
 
     /// Binds the symbol of a shape entry from the run-time size at that place: `s0` directly, `2*s0+1` by inversion.
@@ -144,6 +173,10 @@ impl<'c> Symbols<'c> {
     fn real(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<Value<'c>> {
         let (items, op): (&[Expr], Real<'c>) = match expr {
             Expr::Float(x) => return Ok(b.const_float(b.elem("f64")?, *x)?),
+            Expr::Sym(name) if self.reals.contains_key(name) => return Ok(self.reals[name]),
+            Expr::Pow(x, y) => return Ok(b.binary("math.powf", self.real(b, x)?, self.real(b, y)?)?),
+            Expr::Max(items) => (items, |b, x, y| b.maximumf(x, y)),
+            Expr::Min(items) => (items, |b, x, y| b.minimumf(x, y)),
             Expr::Add(items) => (items, |b, x, y| b.addf(x, y)),
             Expr::Mul(items) => (items, |b, x, y| b.mulf(x, y)),
             Expr::Div(x, y) => return Ok(b.divf(self.real(b, x)?, self.real(b, y)?)?),
@@ -195,6 +228,17 @@ impl<'c> Symbols<'c> {
     pub fn condition(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<Value<'c>> {
         match expr {
             Expr::Bool(value) => Ok(b.const_bool(*value)?),
+            Expr::Cmp(op, x, y) if self.kind(x) == ScalarKind::Float || self.kind(y) == ScalarKind::Float => {
+                let predicate = match op {
+                    Cmp::Eq => CmpF::Oeq,
+                    Cmp::Ne => CmpF::Une,
+                    Cmp::Lt => CmpF::Olt,
+                    Cmp::Le => CmpF::Ole,
+                    Cmp::Gt => CmpF::Ogt,
+                    Cmp::Ge => CmpF::Oge,
+                };
+                Ok(b.cmpf(predicate, self.real(b, x)?, self.real(b, y)?)?)
+            }
             Expr::Cmp(op, x, y) => {
                 let predicate = match op {
                     Cmp::Eq => CmpI::Eq,
