@@ -35,6 +35,14 @@ pub(crate) fn functional_name(op: &str) -> Result<String, Error> {
         "__irshift__" => "__rshift__",
         _ => name.trim_end_matches('_'),
     };
+    // Overloads that are called otherwise; `pow.Scalar` even means something else.
+    let overload = match (plain, overload) {
+        ("floor_divide", "Tensor") => "default",
+        ("ldexp", "default") => "Tensor",
+        ("pow", "Scalar") => "Tensor_Scalar",
+        ("pow", "Tensor") => "Tensor_Tensor",
+        _ => overload,
+    };
     let functional = format!("{space}.{plain}.{overload}");
     match schema::find(&functional) {
         Some(found) if plain != name && !found.is_mutable() => Ok(functional),
