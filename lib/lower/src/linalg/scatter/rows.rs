@@ -17,7 +17,7 @@ fn rows<'c>(
     cx: &mut Cx<'c>,
     node: &Node,
     bound: &Bound,
-    source_name: &str,
+    source: Operand<'c>,
     combine: Combine,
     includes_self: bool,
     alpha: Option<&Arg>,
@@ -31,7 +31,6 @@ fn rows<'c>(
     let t = at_least_1d(cx, &t)?;
     let index = integers(cx, bound.tensor("index")?)?;
     let index = at_least_1d(cx, &index)?;
-    let source = source(cx, bound.arg(source_name)?)?;
     let mut domain = t.shape.clone();
     domain[axis] = index.shape[0].clone();
     let extent = cx.size_value(&t.shape[axis])?;
@@ -60,21 +59,25 @@ fn is_number(source: &Operand<'_>) -> bool {
 pub fn index_add<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     let alpha = bound.arg("alpha")?.clone();
     let alpha = (alpha != Arg::Int(1)).then_some(&alpha);
-    rows(cx, node, bound, "source", Combine::Add, true, alpha)
+    let source = source(cx, bound.arg("source")?)?;
+    rows(cx, node, bound, source, Combine::Add, true, alpha)
 }
 
 /// `index_copy(self, dim, index, source)`
 pub fn index_copy<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
-    rows(cx, node, bound, "source", Combine::Replace, true, None)
+    let source = source(cx, bound.arg("source")?)?;
+    rows(cx, node, bound, source, Combine::Replace, true, None)
 }
 
 /// `index_reduce(self, dim, index, source, reduce, include_self)`
 pub fn index_reduce<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     let combine = Combine::named(bound.str("reduce")?)?;
-    rows(cx, node, bound, "source", combine, bound.bool("include_self")?, None)
+    let source = source(cx, bound.arg("source")?)?;
+    rows(cx, node, bound, source, combine, bound.bool("include_self")?, None)
 }
 
 /// `index_fill(self, dim, index, value)`
 pub fn index_fill<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
-    rows(cx, node, bound, "value", Combine::Replace, true, None)
+    let value = Operand::of(cx, bound.arg("value")?)?;
+    rows(cx, node, bound, value, Combine::Replace, true, None)
 }
