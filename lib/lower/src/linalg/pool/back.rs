@@ -5,9 +5,10 @@
 
 use crate::error::{Error, Result};
 use crate::linalg::cx::{Cx, Tensor, Val};
+use crate::linalg::elementwise::Operand;
 use crate::linalg::index::{integers, wrapped};
-use crate::linalg::scalar::{Scalars, accumulate_dtype, convert};
-use crate::linalg::scatter::{Combine, write};
+use crate::linalg::scalar::Scalars;
+use crate::linalg::scatter::{Along, Combine, Writes, write};
 use crate::linalg::spatial::Indices;
 use m2m_aten::bind::Bound;
 use m2m_mlir::{Builder, Value};
@@ -44,9 +45,10 @@ fn put<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, source: &str, combine: C
             place[lead + axis] = if axis == 0 { p.clamp(flat, *extent)? } else { b.remsi(flat, *extent)? };
             flat = b.divsi(flat, *extent)?;
         }
-        Ok(place)
+        Ok(place.into_iter().map(Some).collect())
     };
-    let dtype = if combine == Combine::Replace { result.dtype } else { accumulate_dtype(result.dtype) };
-    let element = |b: &Builder<'c>, at: &[Value<'c>]| convert(b, b.extract(source.value, at)?, source.dtype, dtype);
-    Ok(vec![Val::Tensor(write(cx, &zeros, &index.shape, combine, true, &place, &element)?)])
+    let part = |_: &Builder<'c>, at: &[Value<'c>]| Ok(at.iter().copied().map(Along::At).collect());
+    let writes =
+        Writes { domain: index.shape.clone(), place: &place, source: Operand::Tensor(source), part: &part, scale: None };
+    Ok(vec![Val::Tensor(write(cx, &zeros, &writes, combine, true)?)])
 }
