@@ -58,6 +58,29 @@ fn unused_places_are_not_computed() {
 }
 
 #[test]
+fn elements_go_back_to_their_places() {
+    let values = tensor(&[1, 1, 2], &[5.0f32, 7.0]);
+    let places = tensor(&[1, 1, 2], &[4i64, 1]);
+    let args = vec![x(0), x(1), Arg::ints([2, 3])];
+    let shape = [result(DType::F32, &["1", "2", "3"])];
+    let found = run("aten.max_unpool2d.default", args, &[values, places], &shape);
+    assert_close(&elements(&found[0]), &[0.0, 7.0, 0.0, 0.0, 5.0, 0.0]);
+}
+
+/// Two windows that share their greatest element give it both of their gradients.
+#[test]
+fn gradients_meet() {
+    let gradient = tensor(&[1, 1, 2], &[5.0f32, 7.0]);
+    let places = tensor(&[1, 1, 2], &[1i64, 1]);
+    let lists = [[1, 2], [1, 1], [0, 0], [1, 1]].map(Arg::ints);
+    let args = [x(0), x(1)].into_iter().chain(lists).chain([Arg::Bool(false), x(2)]).collect();
+    let inputs = [gradient, counted(&[1, 1, 3]), places];
+    let op = "aten.max_pool2d_with_indices_backward.default";
+    let found = run(op, args, &inputs, &[result(DType::F32, &["1", "1", "3"])]);
+    assert_close(&elements(&found[0]), &[0.0, 12.0, 0.0]);
+}
+
+#[test]
 fn means_count_padding_or_do_not() {
     let mean = |kernel: i64, stride: i64, padding: i64, ceil: bool, include: bool| {
         let sizes = [kernel, stride, padding].map(|n| Arg::ints([n]));
