@@ -41,6 +41,11 @@ pub struct Writes<'a, 'c> {
     pub scale: Option<Arg>,
 }
 
+/// What a loop does: from the index of a write and the tensors so far to the next ones.
+type Body<'a, 'c> = dyn Fn(&Builder<'c>, &[Value<'c>], &[Value<'c>]) -> Result<Vec<Value<'c>>> + 'a;
+/// What happens to elements.
+type Elements<'a, 'c> = dyn Fn(&Builder<'c>, &[Value<'c>]) -> Result<Vec<Value<'c>>> + 'a;
+
 type MlirResult<T> = std::result::Result<T, m2m_mlir::Error>;
 
 /// One value, or none for the whole, along each axis, as a slice.
@@ -52,12 +57,7 @@ fn slice_of<'c>(reach: &[Option<Value<'c>>], sizes: &[Size<'c>]) -> [Vec<Size<'c
 
 /// Tensors after a loop over `domain` in row-major order. One loop with its index taken apart, rather than a nest:
 /// IREE cannot follow the sizes of tensors through nested loops.
-fn for_each<'c>(
-    cx: &mut Cx<'c>,
-    domain: &[Dim],
-    tensors: &[Value<'c>],
-    body: &dyn Fn(&Builder<'c>, &[Value<'c>], &[Value<'c>]) -> Result<Vec<Value<'c>>>,
-) -> Result<Vec<Value<'c>>> {
+fn for_each<'c>(cx: &mut Cx<'c>, domain: &[Dim], tensors: &[Value<'c>], body: &Body<'_, 'c>) -> Result<Vec<Value<'c>>> {
     if domain.contains(&Dim::Int(0)) {
         return Ok(tensors.to_vec());
     }
@@ -84,7 +84,7 @@ fn update<'c>(
     whole: &[Value<'c>],
     [offsets, extents, strides]: &[Vec<Size<'c>>; 3],
     ins: &[(Value<'c>, Map)],
-    body: &dyn Fn(&Builder<'c>, &[Value<'c>]) -> Result<Vec<Value<'c>>>,
+    body: &Elements<'_, 'c>,
 ) -> MlirResult<Vec<Value<'c>>> {
     let rank = offsets.len();
     let mut outs = Vec::new();
