@@ -48,7 +48,12 @@ fn put<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, source: &str, combine: C
         Ok(place.into_iter().map(Some).collect())
     };
     let part = |_: &Builder<'c>, at: &[Value<'c>]| Ok(at.iter().copied().map(Along::At).collect());
-    let writes =
-        Writes { domain: index.shape.clone(), place: &place, source: Operand::Tensor(source), part: &part, scale: None };
+    let writes = Writes {
+        domain: index.shape.clone(),
+        place: &place,
+        source: Operand::Tensor(source),
+        part: &part,
+        scale: None,
+    };
     Ok(vec![Val::Tensor(write(cx, &zeros, &writes, combine, true)?)])
 }
