@@ -124,3 +124,19 @@ fn indices_must_be_integers() {
     let why = support::refusal("aten.take.default", vec![x(0), x(1)], &inputs, &[result(DType::F32, &["2"])]);
     assert!(why.contains("f32"), "{why}");
 }
+
+#[test]
+fn results_whose_size_depends_on_counts() {
+    let repeats = || long(&[4], &[2, 0, 3, 1]);
+    let places = run("aten.repeat_interleave.Tensor", vec![x(0)], &[repeats()], &[result(DType::I64, &["u0"])]);
+    assert_eq!(elements::<i64>(&places[0]), [0, 0, 2, 2, 2, 3]);
+    let args = vec![x(0), x(1), Arg::Int(0)];
+    let types = [result(DType::F32, &["u0", "1"])];
+    let rows = run("aten.repeat_interleave.self_Tensor", args, &[numbers(&[4, 1]), repeats()], &types);
+    assert_close(&elements(&rows[0]), &[0.0, 0.0, 2.0, 2.0, 2.0, 3.0]);
+    let bins = run("aten.bincount.default", vec![x(0)], &[repeats()], &[result(DType::I64, &["u0"])]);
+    assert_eq!(elements::<i64>(&bins[0]), [1, 1, 1, 1]);
+    let args = vec![x(0), x(1), Arg::Int(5)];
+    let weighted = run("aten.bincount.default", args, &[repeats(), numbers(&[4])], &[result(DType::F32, &["u0"])]);
+    assert_close(&elements(&weighted[0]), &[1.0, 3.0, 0.0, 2.0, 0.0]);
+}

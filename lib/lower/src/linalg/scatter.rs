@@ -5,6 +5,7 @@
 //! are kept inside of the tensor. `put` has the operators that take a list of index tensors, `slices` those that write
 //! one contiguous part, `rows` those whose index names positions of one axis.
 
+pub mod count;
 pub mod put;
 pub mod rows;
 pub mod slices;

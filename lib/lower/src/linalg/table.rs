@@ -160,6 +160,7 @@ pub const TABLE: &[Row] = &[
     rule("aten.avg_pool1d.default", Family::Pool, "linalg.pooling_ncw_sum", pool::average::avg_pool1d),
     rule("aten.avg_pool2d.default", Family::Pool, "linalg.pooling_nchw_sum", pool::average::avg_pool2d),
     rule("aten.avg_pool3d.default", Family::Pool, "linalg.generic", pool::average::avg_pool3d),
+    rule("aten.bincount.default", Family::Index, "scf.for", scatter::count::bincount),
     binary_row("aten.bitwise_and.Scalar", binary::bitwise_and),
     binary_row("aten.bitwise_and.Tensor", binary::bitwise_and),
     binary_row("aten.bitwise_left_shift.Tensor", binary::shift_left),
