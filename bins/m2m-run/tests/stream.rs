@@ -196,6 +196,15 @@ fn cut_and_edited_streams_run_nothing() {
 }
 
 #[test]
+fn a_full_disk_is_told() {
+    let (folder, stream) = folder();
+    let args = ["--inputs", "in.safetensors", "--golden", "g.safetensors", "-o", "/dev/full"];
+    let output = run(folder.path(), &args, &stream);
+    let expected = "m2m-run: error: cannot write the stream: No space left on device (os error 28)\n";
+    assert_eq!((text(&output.stderr).as_str(), output.status.code()), (expected, Some(2)));
+}
+
+#[test]
 fn modules_of_other_engines_are_named() {
     let (folder, stream) = folder();
     let args = ["--inputs", "in.safetensors", "--golden", "g.safetensors"];
