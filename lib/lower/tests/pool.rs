@@ -2,9 +2,8 @@
 
 mod support;
 
-use m2m_mlir::Form;
 use m2m_record::{Arg, DType};
-use support::{Tensor, assert_close, elements, float, graph, print, refusal, result, run, tensor, x};
+use support::{Tensor, assert_close, elements, float, graph, pretty, refusal, result, run, tensor, x};
 
 const NAN: f32 = f32::NAN;
 const INF: f32 = f32::INFINITY;
@@ -49,11 +48,10 @@ fn unused_places_are_not_computed() {
     let args = vec![x(0), Arg::ints([2, 2])];
     let both = [result(DType::F32, &["1", "1", "2", "2"]), result(DType::I64, &["1", "1", "2", "2"])];
     let mut graph = graph("aten.max_pool2d_with_indices.default", args, &[counted(&[1, 1, 4, 4])], &both);
-    let text = |graph: &m2m_graph::Graph| String::from_utf8(print(graph, Form::Pretty).unwrap()).unwrap();
-    let with_places = text(&graph);
+    let with_places = pretty(&graph);
     assert!(with_places.contains("linalg.index") && !with_places.contains("linalg.pooling_nchw_max"));
     graph.outputs.truncate(1);
-    let without = text(&graph);
+    let without = pretty(&graph);
     assert!(without.contains("linalg.pooling_nchw_max") && !without.contains("linalg.index"), "{without}");
 }
 
@@ -105,7 +103,7 @@ fn means_of_integers_round_toward_zero() {
 #[test]
 fn adaptive_windows_of_different_extents() {
     let mean = |from: i64, to: &str| {
-        let to_size = Arg::ints([to.parse().unwrap()]);
+        let to_size = Arg::ints([to.parse().expect("a number")]);
         one("aten.adaptive_avg_pool1d.default", counted(&[1, 1, from]), vec![to_size], &["1", "1", to])
     };
     assert_close(&mean(7, "3"), &[2.0, 4.0, 6.0]);

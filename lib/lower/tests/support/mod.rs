@@ -174,3 +174,8 @@ pub fn assert_close(found: &[f32], expected: &[f32]) {
         assert!(is_close, "{found:?}, expected {expected:?}");
     }
 }
+
+/// The text of a graph's module as people write it.
+pub fn pretty(graph: &Graph) -> String {
+    String::from_utf8(print(graph, m2m_mlir::Form::Pretty).unwrap()).unwrap()
+}
