@@ -30,11 +30,22 @@ pub fn index_put<'c>(cx: &mut Cx<'c>, _: &Node, bound: &Bound) -> Result<Vec<Val
         }
     }
     let places = Places::of(cx, t.rank(), &names)?;
-    let shape = places.shape(&t);
+    Ok(vec![Val::Tensor(put_at(cx, &t, &places, values, combine)?)])
+}
+
+/// Values written to all places, which they broadcast to: a write for each index of the block of index tensors.
+fn put_at<'c>(
+    cx: &mut Cx<'c>,
+    t: &Tensor<'c>,
+    places: &Places<'c>,
+    values: Tensor<'c>,
+    combine: Combine,
+) -> Result<Tensor<'c>> {
+    let shape = places.shape(t);
     if values.rank() > shape.len() {
         return Err(Error::Graph(format!("values {:?} for places {shape:?}", values.shape)));
     }
-    let extents = extents(cx, &t)?;
+    let extents = extents(cx, t)?;
     let place = |b: &Builder<'c>, at: &[Value<'c>]| {
         let axes = places.axes.iter().zip(&extents);
         axes.map(|(index, extent)| index.as_ref().map(|t| place_on(b, t, &places.block, at, *extent)).transpose())
@@ -59,7 +70,7 @@ pub fn index_put<'c>(cx: &mut Cx<'c>, _: &Node, bound: &Bound) -> Result<Vec<Val
     };
     let source = Operand::Tensor(values.clone());
     let writes = Writes { domain: places.block.clone(), place: &place, source, part: &part, scale: None };
-    Ok(vec![Val::Tensor(write(cx, &t, &writes, combine, true)?)])
+    write(cx, t, &writes, combine, true)
 }
 
 /// The place on an axis that an index tensor gives at an index of the block that it broadcasts to.

@@ -123,6 +123,22 @@ impl<'c> Writes<'_, 'c> {
         Ok(vec![(part, Map::new(rank, read.collect()))])
     }
 
+    /// The tensor with the neutral element at every place that is written.
+    fn cleared(
+        &self,
+        cx: &mut Cx<'c>,
+        whole: &[Value<'c>],
+        sizes: &[Size<'c>],
+        dtype: DType,
+        combine: Combine,
+    ) -> Result<Vec<Value<'c>>> {
+        for_each(cx, &self.domain, whole, &|b, at, whole| {
+            let slice = slice_of(&(self.place)(b, at)?, sizes);
+            let clear = |b: &Builder<'c>, _: &[Value<'c>]| Ok(vec![combine.neutral(&Scalars::new(b, dtype))?]);
+            Ok(update(b, whole, &slice, &[], &clear)?)
+        })
+    }
+
     /// The element that is written, in the type that the tensor is written in.
     fn element(&self, s: &Scalars<'_, 'c>, taken: Option<Value<'c>>) -> Result<Value<'c>> {
         let x = match (&self.source, taken) {
@@ -151,11 +167,7 @@ pub fn write<'c>(
     let source_sizes = if let Operand::Tensor(source) = &writes.source { cx.sizes(&source.shape)? } else { Vec::new() };
     let mut whole = vec![start.value];
     if !includes_self && combine != Combine::Replace {
-        whole = for_each(cx, &writes.domain, &whole, &|b, at, whole| {
-            let slice = slice_of(&(writes.place)(b, at)?, &sizes);
-            let clear = |b: &Builder<'c>, _: &[Value<'c>]| Ok(vec![combine.neutral(&Scalars::new(b, dtype))?]);
-            Ok(update(b, whole, &slice, &[], &clear)?)
-        })?;
+        whole = writes.cleared(cx, &whole, &sizes, dtype, combine)?;
     }
     if combine == Combine::Mean {
         let first = Scalars::new(&cx.b, DType::I64).int(i64::from(includes_self))?;
