@@ -91,13 +91,13 @@ fn main() -> ExitCode {
     let out = BufWriter::with_capacity(1 << 18, io::stdout().lock());
     let done = match args.work {
         Work::Make => make(&args, out).map(|()| String::new()),
-        _ => pass(&args, out).map(|found| format!("{found} nodes")),
+        _ => pass(&args, out).map(|found| format!("bench-records: note: {found} nodes\n")),
     };
     let (text, code) = match done {
         Ok(text) => (text, ExitCode::SUCCESS),
-        Err(error) => (format!("bench-records: {}: error: {error}", args.stream.display()), ExitCode::from(2)),
+        Err(error) => (format!("bench-records: {}: error: {error}\n", args.stream.display()), ExitCode::from(2)),
     };
     // Nothing is left to do when standard error is closed.
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = io::stderr().write_all(text.as_bytes());
     code
 }
