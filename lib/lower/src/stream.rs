@@ -188,9 +188,15 @@ fn unsupported(u: &Unsupported) -> Diagnostic {
         severity: Severity::Error,
         code: "unsupported-operator".into(),
         node: Some(u.node.clone()),
-        message: format!("{}: to linalg: {}{place}", u.op, u.reason),
+        message: format!("{}: to linalg: {}{place}", u.op, without_name(&u.reason, &u.op)),
         hint: None,
     }
+}
+
+/// A reason that begins with the operator's name, without it: the message has it already.
+fn without_name<'r>(reason: &'r str, op: &str) -> &'r str {
+    let rest = reason.strip_prefix(op).map(|rest| rest.trim_start_matches([':', ' ']));
+    rest.map_or(reason, |rest| rest.strip_prefix("is ").unwrap_or(rest))
 }
 
 fn refusal(r: &Refusal) -> Diagnostic {
@@ -198,7 +204,7 @@ fn refusal(r: &Refusal) -> Diagnostic {
         severity: Severity::Error,
         code: "unsupported-case".into(),
         node: Some(r.node.clone()),
-        message: format!("{}: to linalg: {}", r.op, r.reason),
+        message: format!("{}: to linalg: {}", r.op, without_name(&r.reason, &r.op)),
         hint: None,
     }
 }
