@@ -1,7 +1,7 @@
 //! Reductions over axes: one `linalg.reduce` with an accumulator, then one elementwise step where the result is not the
 //! accumulator itself.
 //!
-//! Sums and products accumulate in f32 for half types, in i64 for small integers (the recorded result type says so).
+//! Sums and products accumulate in f32 for half types, in f64 where f32 elements are very many, in i64 for small integers (the recorded result type says so).
 //! `arg` holds reductions that give positions, `moments` means and variances, `norm` vector norms.
 
 pub mod arg;
@@ -144,6 +144,16 @@ fn one<'c>(t: Tensor<'c>) -> Vec<Val<'c>> {
     vec![Val::Tensor(t)]
 }
 
+/// Elements above which f32 sums are taken in f64: rounding errors of that many steps would show.
+const MANY: i64 = 1 << 16;
+
+/// The type in which so many elements of a dtype accumulate.
+pub fn accumulator(dtype: DType, count: &Dim) -> DType {
+    let acc = accumulate_dtype(dtype);
+    let is_many = count.as_int().is_some_and(|n| n > MANY);
+    if acc == DType::F32 && is_many { DType::F64 } else { acc }
+}
+
 /// What a row of the table folds with: the first accumulator and the step.
 type Start = for<'b, 'c> fn(&Scalars<'b, 'c>) -> Result<Value<'c>>;
 type Step = for<'b, 'c> fn(&Scalars<'b, 'c>, Value<'c>, Value<'c>) -> Result<Value<'c>>;
@@ -154,7 +164,7 @@ fn accumulated<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, start: Start, st
     let result = cx.result_type(node, 0)?.clone();
     let t = input(cx, bound)?;
     let axes = Axes::of(&t, bound)?;
-    let acc = accumulate_dtype(result.dtype);
+    let acc = accumulator(result.dtype, &axes.count(&t)?);
     let init = start(&Scalars::new(&cx.b, acc))?;
     let (from, to) = (t.dtype, result.dtype);
     let sum = fold(cx, &t, &axes, acc, init, |s, x, so_far| {

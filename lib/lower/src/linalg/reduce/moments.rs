@@ -1,10 +1,10 @@
 //! Means and variances. Variance takes two passes, the mean first, so that it stays accurate where the mean is large.
 
-use super::{Axes, dim_operand, finish, finish_plain, fold, input};
+use super::{Axes, accumulator, dim_operand, finish, finish_plain, fold, input};
 use crate::error::{Error, Result};
 use crate::linalg::cx::{Cx, Tensor, Val};
 use crate::linalg::elementwise::{Operand, into_mlir};
-use crate::linalg::scalar::{Scalars, accumulate_dtype, convert};
+use crate::linalg::scalar::{Scalars, convert};
 use m2m_aten::bind::Bound;
 use m2m_mlir::Map;
 use m2m_record::{Arg, DType, Node, TensorType};
@@ -23,8 +23,9 @@ fn sums<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, axes: &Axes, as_type: DType, acc: D
 pub fn mean<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     let (t, result) = (input(cx, bound)?, cx.result_type(node, 0)?.clone());
     let axes = Axes::of(&t, bound)?;
-    let sum = sums(cx, &t, &axes, result.dtype, accumulate_dtype(result.dtype))?;
-    let count = dim_operand(cx, &axes.count(&t)?)?;
+    let count = axes.count(&t)?;
+    let sum = sums(cx, &t, &axes, result.dtype, accumulator(result.dtype, &count))?;
+    let count = dim_operand(cx, &count)?;
     Ok(vec![Val::Tensor(finish(cx, sum, &[count], &result, |s, v| s.div(v[0], v[1]))?)])
 }
 
@@ -49,9 +50,10 @@ fn moments<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<(Tensor<'c
         return Err(Error::unsupported(format!("the variance of {} elements", t.dtype)));
     }
     let axes = Axes::of(&t, bound)?;
-    let acc = accumulate_dtype(t.dtype);
+    let count = axes.count(&t)?;
+    let acc = accumulator(t.dtype, &count);
     let sum = sums(cx, &t, &axes, t.dtype, acc)?;
-    let count = dim_operand(cx, &axes.count(&t)?)?;
+    let count = dim_operand(cx, &count)?;
     let plain = TensorType::new(acc, sum.shape.clone());
     let mean = finish(cx, sum, std::slice::from_ref(&count), &plain, |s, v| s.div(v[0], v[1]))?;
     let squares = squares(cx, &t, &mean, &axes)?;

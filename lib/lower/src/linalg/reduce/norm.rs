@@ -1,9 +1,9 @@
 //! Vector norms.
 
-use super::{Axes, finish, finish_plain, fold, input};
+use super::{Axes, accumulator, finish, finish_plain, fold, input};
 use crate::error::{Error, Result};
 use crate::linalg::cx::{Cx, Val};
-use crate::linalg::scalar::{Compare, Scalars, accumulate_dtype, convert};
+use crate::linalg::scalar::{Compare, Scalars, convert};
 use m2m_aten::bind::Bound;
 use m2m_mlir::Value;
 use m2m_record::{Arg, Node};
@@ -74,7 +74,8 @@ fn norm<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, name: &str) -> Result<V
         other => return Err(Error::unsupported(format!("a norm of order {other:?}"))),
     };
     let axes = Axes::of(&t, bound)?;
-    let (from, as_type, acc) = (t.dtype, result.dtype, accumulate_dtype(result.dtype));
+    let (from, as_type) = (t.dtype, result.dtype);
+    let acc = accumulator(as_type, &axes.count(&t)?);
     let first = if order == Order::Min { f64::INFINITY } else { 0.0 };
     let init = Scalars::new(&cx.b, acc).number(first)?;
     let folded = fold(cx, &t, &axes, acc, init, |s, x, so_far| {
