@@ -1,7 +1,8 @@
 //! Compiles the C++ part of the feature `jit`: registrations, rewrites and run-time functions that MLIR's C API lacks.
 
 #[cfg(feature = "jit")]
-const SOURCES: [&str; 3] = ["src/jit/cpp/register.cpp", "src/jit/cpp/prepare.cpp", "src/jit/cpp/runtime.cpp"];
+const SOURCES: [&str; 4] =
+    ["src/jit/cpp/register.cpp", "src/jit/cpp/prepare.cpp", "src/jit/cpp/outline.cpp", "src/jit/cpp/runtime.cpp"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -85,12 +85,17 @@ pub fn expect_success(what: &str, output: Output) -> io::Result<Vec<u8>> {
     Err(io::Error::other(format!("{what}: {}\n{said}", output.status)))
 }
 
-/// Captures the program of a fixture and returns the stream.
+/// Captures the program of a fixture that its first input set is for, and returns the stream.
 pub fn capture(fixture: &str, folder: &Path) -> io::Result<Vec<u8>> {
-    // The inputs beside an archive of several programs are those of the program named here.
-    let program: &[&str] = match fixture {
-        "two_programs" => &["--program", "prefill"],
-        "multi_program" => &["--program", "model"],
+    capture_for(fixture, "", folder)
+}
+
+/// Captures the program that the input set with this suffix is for: an archive of several has sets for each.
+pub fn capture_for(fixture: &str, suffix: &str, folder: &Path) -> io::Result<Vec<u8>> {
+    let program: &[&str] = match (fixture, suffix) {
+        ("two_programs", _) => &["--program", "prefill"],
+        ("multi_program", "") => &["--program", "model"],
+        ("multi_program", _) => &["--program", "decode"],
         _ => &[],
     };
     let path = format!("fixtures/{fixture}/model.pt2");

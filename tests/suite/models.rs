@@ -67,7 +67,7 @@ fn capture(root: &Path, name: &str, known: &Known) -> Result<(), Failed> {
 fn execute(root: &Path, name: &str, set: &Set, known: &Known) -> Result<(), Failed> {
     let work = work_dir(root)?;
     let expected = Expected::read(&root.join(name))?;
-    let stream = tools::capture(name, work.path())?;
+    let stream = tools::capture_for(name, &set.suffix, work.path())?;
     known.judge("run", name, check::execute(&stream, name, &expected, set, work.path()))
 }
 

@@ -1,10 +1,13 @@
 //! Pipes that break and pipes that repeat: a stream cut at any byte is refused by whoever reads it, with status 2 and
-//! no output file, and the same input gives the same bytes in any folder.
+//! no output file; a reader that goes away ends the writer by SIGPIPE, a full disk with status 2; and the same input
+//! gives the same bytes in any folder.
 
 #![expect(clippy::unwrap_used, reason = "what these helpers do not get fails the test")]
 
 use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 use m2m_tests::tools;
 
@@ -109,7 +112,73 @@ fn capture_gives_the_same_bytes_again_and_elsewhere() {
     }
 }
 
+/// The tools that write to standard output: name, arguments, and whether they read a captured or a lowered stream.
+const WRITERS: [(&str, &[&str], Option<bool>); 4] = [
+    ("m2m-capture", &["fixtures/mlp/model.pt2"], None),
+    ("m2m-hash", &["fixtures/mlp/model.pt2"], None),
+    ("m2m-lower", &[], Some(false)),
+    (
+        "m2m-run",
+        &["--inputs", "fixtures/mlp/inputs.safetensors", "--compare", "fixtures/mlp/outputs.safetensors"],
+        Some(true),
+    ),
+];
+
+/// Runs each writer with the standard output that `stdout` makes, and gives its output to `check`.
+fn every_writer(stdout: impl Fn() -> Stdio, check: impl Fn(&str, Output)) {
+    let folder = tools::work_dir().unwrap();
+    let captured = tools::capture("mlp", folder.path()).unwrap();
+    let writers = WRITERS.iter().filter(|(tool, ..)| !(tools::without_mlir() && tools::MLIR_TOOLS.contains(tool)));
+    for (tool, args, reads) in writers {
+        let input = match reads {
+            None => Vec::new(),
+            Some(false) => captured.clone(),
+            Some(true) => lowered("mlp", folder.path()),
+        };
+        std::fs::write(folder.path().join("input"), input).unwrap();
+        let mut command = Command::new(tools::tool(tool).unwrap());
+        command.args(*args).current_dir(folder.path()).stdout(stdout());
+        command.stdin(std::fs::File::open(folder.path().join("input")).unwrap());
+        check(tool, command.output().unwrap());
+    }
+}
+
+fn a_closed_pipe_ends_every_writer_silently() {
+    let closed = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        writer.into()
+    };
+    every_writer(closed, |tool, output| {
+        assert_eq!(output.status.signal(), Some(13), "{tool}: {}", output.status);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{tool}");
+    });
+}
+
+fn a_full_disk_is_an_error_of_every_writer() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap().into();
+    every_writer(full, |tool, output| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{tool}: {said}");
+        assert!(said.starts_with(&format!("{tool}: ")) && said.contains("No space left"), "{tool}: {said}");
+    });
+}
+
+fn nothing_on_standard_input_is_an_error_of_every_reader() {
+    for (tool, args) in
+        [("m2m-lower", &["-o", "out"][..]), ("m2m-run", &["--golden", "out"]), ("m2m-bundle", &["-o", "out"])]
+    {
+        if tools::without_mlir() && tools::MLIR_TOOLS.contains(&tool) {
+            continue;
+        }
+        refused(tool, args, b"", tools::work_dir().unwrap().path()).unwrap();
+    }
+}
+
 m2m_tests::suite! {
+    plain a_closed_pipe_ends_every_writer_silently,
+    plain a_full_disk_is_an_error_of_every_writer,
+    plain nothing_on_standard_input_is_an_error_of_every_reader,
     plain hash_refuses_a_stream_cut_at_any_byte,
     mlir lower_refuses_a_stream_cut_at_any_byte,
     mlir bundle_refuses_a_stream_cut_at_any_byte,

@@ -10,6 +10,7 @@ mod shapes;
 use crate::bind::{Bound, Operand, bind};
 use crate::decompose;
 use crate::error::Error;
+use crate::schema;
 use crate::value::{O, V, shape_of};
 use m2m_graph::{Emit, Rewriter};
 use m2m_record::{Arg, DType, Kwargs, Node, Type, TypedValue};
@@ -96,7 +97,10 @@ impl<'s, 'p> Expander<'s, 'p> {
 
     /// Adds the node, or decomposes it. Its arguments are of the new graph; its results have types and no names.
     pub fn expand(&mut self, node: &Node) -> Results {
-        if self.is_lowerable(&node.op) && !decompose::is_eager(&node.op) {
+        // While writes are followed, a view must become steps that can be taken back.
+        let is_step = !self.state.is_folding && self.depth == 0 && schema::find(&node.op).is_some_and(|s| s.is_view());
+        let has_rule = decompose::find(&node.op).is_some();
+        if self.is_lowerable(&node.op) && !(has_rule && (is_step || decompose::is_eager(&node.op))) {
             return self.emit(node);
         }
         let Some(rule) = decompose::find(&node.op) else {

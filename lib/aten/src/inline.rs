@@ -1,13 +1,23 @@
-//! Regions that only switch autograd on or off are put in place of their call.
+//! Regions that compute what their graph computes are put in place of their call.
 //!
-//! `wrap_with_set_grad_enabled(flag, graph, operands…)` computes what its graph computes; the flag matters to
-//! gradients only. The nodes of the region keep their ids; the call itself has no successor, which `Inlined` tells.
+//! `wrap_with_set_grad_enabled(flag, graph, operands…)`: the flag matters to gradients only. So does
+//! `wrap_with_autocast(device, dtype, enabled, cache, graph, operands…)` where it is not enabled; where it is, it casts
+//! operands that the graph does not show being cast, and stays for `prepare` to refuse. The nodes of the region keep their ids; the call itself has no successor, which `Inlined` tells.
 
 use m2m_graph::{Graph, Program};
 use m2m_record::{Arg, Elimination, Node};
 use std::collections::{HashMap, HashSet};
 
-const SET_GRAD: &str = "higher_order.wrap_with_set_grad_enabled";
+/// The body and the operands of a region that may be inlined.
+fn region_of(node: &Node) -> Option<(&str, &[Arg])> {
+    match (node.op.as_str(), node.args.as_slice()) {
+        ("higher_order.wrap_with_set_grad_enabled", [Arg::Bool(_), Arg::Graph(body), operands @ ..])
+        | ("higher_order.wrap_with_autocast", [_, _, Arg::Bool(false), _, Arg::Graph(body), operands @ ..]) => {
+            Some((body, operands))
+        }
+        _ => None,
+    }
+}
 
 /// Deepest nesting of regions.
 const MAX_DEPTH: usize = 32;
@@ -21,7 +31,7 @@ pub(crate) struct Inlined {
 
 /// Inlines the regions of a program; `None` where it has none.
 pub(crate) fn inline(program: &Program) -> Option<Inlined> {
-    if !program.root.nodes.iter().any(|n| n.op == SET_GRAD) {
+    if !program.root.nodes.iter().any(|n| region_of(n).is_some()) {
         return None;
     }
     let values = program.root.inputs.iter().map(|i| i.value.clone());
@@ -55,7 +65,7 @@ impl Inliner<'_> {
             for arg in node.args.iter_mut().chain(node.kwargs.values_mut()) {
                 replace(arg, renames);
             }
-            if node.op == SET_GRAD && depth < MAX_DEPTH && self.region(&node, renames, depth) {
+            if depth < MAX_DEPTH && self.region(&node, renames, depth) {
                 continue;
             }
             if depth > 0 {
@@ -80,7 +90,7 @@ impl Inliner<'_> {
 
     /// Puts a region's nodes in place of its call; false where the call is not of the known form.
     fn region(&mut self, call: &Node, renames: &mut HashMap<String, Arg>, depth: usize) -> bool {
-        let [Arg::Bool(_), Arg::Graph(id), operands @ ..] = call.args.as_slice() else { return false };
+        let Some((id, operands)) = region_of(call) else { return false };
         let Some(body) = self.program.nested.get(id) else { return false };
         if body.inputs.len() != operands.len() || body.outputs.len() != call.results.len() {
             return false;
@@ -103,7 +113,7 @@ impl Inliner<'_> {
             node: call.node.clone(),
             reason: "inlined".into(),
             proof: format!(
-                "the {} nodes of {id} stand in its place; only gradients see the switch",
+                "the {} nodes of {id} stand in its place; only gradients see the difference",
                 self.nodes.len() - before
             ),
         });

@@ -1,12 +1,15 @@
 //! Operator schemas, read on demand from the table that `scripts/make-schemas` writes.
 //!
-//! The table is PyTorch's own registry in text, one schema a line, sorted by the spelling of records. A lookup is a
-//! binary search and the parse of one line; a schema borrows everything from the table.
+//! The table is PyTorch's own registry in text, one schema a line, sorted by the spelling of records; operators that
+//! other libraries register are in a small one beside it, written by hand. A lookup is a binary search and the parse
+//! of one line; a schema borrows everything from the table.
 
 use m2m_record::{Arg, Float};
 use std::sync::OnceLock;
 
 static TEXT: &str = include_str!("schemas.txt");
+
+static EXTRA: &str = include_str!("schemas_extra.txt");
 
 /// What a tensor argument or result shares with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +87,11 @@ impl Schema {
 /// The lines of the table.
 pub fn lines() -> &'static [&'static str] {
     static LINES: OnceLock<Vec<&'static str>> = OnceLock::new();
-    LINES.get_or_init(|| TEXT.lines().collect())
+    LINES.get_or_init(|| {
+        let mut lines: Vec<&str> = TEXT.lines().chain(EXTRA.lines()).collect();
+        lines.sort_by_key(|line| op_of(line));
+        lines
+    })
 }
 
 fn op_of(line: &'static str) -> &'static str {

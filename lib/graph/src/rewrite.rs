@@ -134,6 +134,15 @@ impl<'a> Rewriter<'a> {
     /// Gives a value made at or after place `since` another name, wherever it is used.
     pub fn rename(&mut self, since: usize, from: &str, to: &str) {
         self.names.insert(to.to_owned());
+        // The last number given out is free again, so that names count up without gaps.
+        if let Some((stem, number)) = from.rsplit_once('.')
+            && let Some(counter) = self.counters.get_mut(stem)
+            && *counter > 0
+            && number == counter.to_string()
+        {
+            *counter -= 1;
+            self.names.remove(from);
+        }
         let mut rename = |name: &str| (name == from).then(|| to.to_owned());
         for node in self.graph.nodes.iter_mut().skip(since) {
             node.args.iter_mut().chain(node.kwargs.values_mut()).for_each(|a| a.rename_values(&mut rename));
@@ -230,5 +239,151 @@ impl<'a> Rewriter<'a> {
     fn fault(&self, node: &str, message: &str) -> Fault {
         let op = self.old.nodes.iter().find(|n| n.node == node).map_or("it", |n| n.op.as_str());
         Fault { graph: self.graph.id.clone(), place: node.to_owned(), message: format!("{op} {message}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use m2m_record::{DType, Dim, InputRole, OutputRole, ScalarKind, TensorType};
+
+    fn tensor(shape: &[&str]) -> Type {
+        let dim = |s: &&str| s.parse().map_or(Dim::Expr((*s).to_owned()), Dim::Int);
+        TensorType::new(DType::F32, shape.iter().map(dim).collect()).into()
+    }
+
+    fn node(n: usize, op: &str, args: &[&str], result: &str, ty: Type) -> Node {
+        Node {
+            graph: "original".into(),
+            stage: "original".into(),
+            node: format!("original:{n}"),
+            op: op.into(),
+            args: args.iter().map(|a| Arg::value(*a)).collect(),
+            results: vec![TypedValue { value: Some(result.into()), ty }],
+            ..Node::default()
+        }
+    }
+
+    fn graph(nodes: Vec<Node>, output: &str) -> Graph {
+        let input = Input {
+            graph: "original".into(),
+            value: "x".into(),
+            role: InputRole::UserInput,
+            target: None,
+            ty: tensor(&["2"]),
+            data: None,
+            literal: None,
+            persistent: None,
+            origins: vec![],
+        };
+        let role = OutputRole::UserOutput;
+        let outputs = vec![OutputItem { value: Some(output.into()), literal: None, role, target: None }];
+        let (id, stage) = ("original".to_owned(), "original".to_owned());
+        Graph { id, stage, inputs: vec![input], nodes, outputs, ..Graph::default() }
+    }
+
+    fn made(op: &str, arg: Arg, result: &str, origin: &str) -> Emit {
+        Emit {
+            op: op.into(),
+            args: vec![arg],
+            results: vec![TypedValue { value: Some(result.into()), ty: tensor(&["2"]) }],
+            origins: vec![origin.into()],
+            via: "test".into(),
+            ..Emit::default()
+        }
+    }
+
+    #[test]
+    fn kept_nodes_know_their_origins_and_unused_ones_are_eliminated() {
+        let old = graph(
+            vec![
+                node(0, "aten.relu.default", &["x"], "y", tensor(&["2"])),
+                node(1, "aten.neg.default", &["y"], "dead", tensor(&["2"])),
+            ],
+            "y",
+        );
+        let mut rewriter = Rewriter::new(&old, "prepared");
+        for n in &old.nodes {
+            rewriter.keep(n);
+        }
+        let done = rewriter.finish(&|_| false).unwrap();
+        assert_eq!(done.graph.nodes.len(), 1);
+        assert_eq!(done.graph.nodes[0].origins, ["original:0"]);
+        assert_eq!(done.graph.nodes[0].node, "prepared:0");
+        assert_eq!(done.graph.inputs[0].origins, ["x"]);
+        let gone: Vec<_> = done.eliminations.iter().map(|e| (e.node.as_str(), e.reason.as_str())).collect();
+        assert_eq!(gone, [("original:1", "unused")]);
+    }
+
+    #[test]
+    fn effects_stay() {
+        let old = graph(vec![node(0, "aten._assert_async.default", &["x"], "y", tensor(&["2"]))], "x");
+        let mut rewriter = Rewriter::new(&old, "prepared");
+        rewriter.keep(&old.nodes[0]);
+        assert_eq!(rewriter.finish(&|n| n.op.contains("assert")).unwrap().graph.nodes.len(), 1);
+    }
+
+    #[test]
+    fn a_node_without_successor_or_elimination_is_a_fault() {
+        let old = graph(vec![node(0, "aten.relu.default", &["x"], "y", tensor(&["2"]))], "x");
+        let fault = Rewriter::new(&old, "prepared").finish(&|_| false).unwrap_err();
+        assert_eq!(fault.place, "original:0");
+        let mut rewriter = Rewriter::new(&old, "prepared");
+        rewriter.eliminate("original:0", "identity", "its result is x");
+        assert_eq!(rewriter.finish(&|_| false).unwrap().eliminations.len(), 1);
+    }
+
+    #[test]
+    fn an_elimination_is_void_when_the_node_has_a_successor() {
+        let old = graph(vec![node(0, "aten.relu.default", &["x"], "y", tensor(&["2"]))], "y");
+        let mut rewriter = Rewriter::new(&old, "prepared");
+        rewriter.eliminate("original:0", "identity", "its result is x");
+        rewriter.keep(&old.nodes[0]);
+        let done = rewriter.finish(&|_| false).unwrap();
+        assert_eq!((done.graph.nodes.len(), done.eliminations.len()), (1, 0));
+    }
+
+    #[test]
+    fn renaming_reaches_arguments_and_names_stay_distinct() {
+        // `y.2` is the last name given out, so that it is given out again; `y.1` is not.
+        let old = graph(vec![node(0, "aten.silu.default", &["x"], "y", tensor(&["2"]))], "y");
+        let mut rewriter = Rewriter::new(&old, "prepared");
+        let (a, b) = (rewriter.fresh("y"), rewriter.fresh("y"));
+        assert_eq!((a.as_str(), b.as_str()), ("y.1", "y.2"));
+        rewriter.emit(made("aten.sigmoid.default", Arg::value("x"), &a, "original:0"));
+        rewriter.emit(made("aten.neg.default", Arg::value(a.clone()), &b, "original:0"));
+        rewriter.rename(0, &a, "half");
+        rewriter.rename(0, &b, "y");
+        assert_eq!(rewriter.fresh("y"), "y.2");
+        let done = rewriter.finish(&|_| false).unwrap();
+        assert_eq!(done.graph.nodes[0].results[0].value.as_deref(), Some("half"));
+        assert_eq!(done.graph.nodes[1].args, [Arg::value("half")]);
+        assert_eq!(done.graph.outputs[0].value.as_deref(), Some("y"));
+    }
+
+    #[test]
+    fn outputs_follow_what_a_value_is_bound_to() {
+        let old = graph(vec![node(0, "aten.alias.default", &["x"], "y", tensor(&["2"]))], "y");
+        let mut rewriter = Rewriter::new(&old, "prepared");
+        rewriter.bind("y", Arg::value("x"));
+        rewriter.eliminate("original:0", "identity", "its result is x");
+        let role = OutputRole::BufferMutation;
+        rewriter.add_output(OutputItem { value: Some("x".into()), literal: None, role, target: Some("b".into()) });
+        let done = rewriter.finish(&|_| false).unwrap();
+        let outputs: Vec<_> = done.graph.outputs.iter().map(|o| (o.role, o.value.as_deref())).collect();
+        assert_eq!(outputs, [(OutputRole::BufferMutation, Some("x")), (OutputRole::UserOutput, Some("x"))]);
+    }
+
+    #[test]
+    fn what_gives_a_used_symbol_its_value_stays() {
+        let item = Type::Scalar { kind: ScalarKind::Int, expr: Some("u0".into()) };
+        let mut full = node(1, "aten.full.default", &[], "y", tensor(&["u0"]));
+        full.args = vec![Arg::List(vec![Arg::Sym("u0".into())]), Arg::Int(0)];
+        let old = graph(vec![node(0, "aten.item.default", &["x"], "n", item), full], "y");
+        let mut rewriter = Rewriter::new(&old, "prepared");
+        for n in &old.nodes {
+            rewriter.keep(n);
+        }
+        assert_eq!(rewriter.finish(&|_| false).unwrap().graph.nodes.len(), 2);
     }
 }

@@ -3,6 +3,7 @@
 //! `table` lists every operator with its rule; `emit` walks the graph; `cx` is what rules work with: values of the graph
 //! as MLIR values, shapes over symbols as sizes, and the arithmetic of elements in PyTorch's types (`scalar`).
 
+mod check;
 mod conv;
 mod create;
 mod cx;
@@ -10,12 +11,15 @@ mod elementwise;
 mod emit;
 mod entry;
 mod gather;
+mod index;
 mod matmul;
 mod pad;
 mod pool;
 mod reduce;
 mod scalar;
 mod scan;
+mod scatter;
+mod sort;
 mod spatial;
 mod symbols;
 mod table;

@@ -544,3 +544,46 @@ fn wrong_calls_and_modules_are_refused() {
     let odd = "func.func @forward(%a: tensor<2xi4>) { return }";
     assert!(run(odd, &[]).unwrap_err().to_string().contains("tensor<2xi4>"));
 }
+
+/// Loop nests that look alike but differ in a constant, in a function they call or in what they read stay different.
+#[test]
+fn alike_loop_nests_are_told_apart() {
+    let source = "func.func @forward(%a: tensor<4xf32>, %b: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf8E4M3FN>, tensor<4xf8E5M2>, tensor<4xf32>) {
+        %two = arith.constant dense<2.0> : tensor<4xf32>
+        %three = arith.constant dense<3.0> : tensor<4xf32>
+        %x = arith.mulf %a, %two : tensor<4xf32>
+        %y = arith.mulf %a, %three : tensor<4xf32>
+        %p = arith.truncf %a : tensor<4xf32> to tensor<4xf8E4M3FN>
+        %q = arith.truncf %a : tensor<4xf32> to tensor<4xf8E5M2>
+        %d = arith.mulf %x, %b : tensor<4xf32>
+        %e = arith.mulf %b, %d : tensor<4xf32>
+        return %x, %y, %p, %q, %e : tensor<4xf32>, tensor<4xf32>, tensor<4xf8E4M3FN>, tensor<4xf8E5M2>, tensor<4xf32>
+    }";
+    let (a, b) = (bytes!(f32: 1.0, -2.0, 0.0, 448.0), bytes!(f32: 1.0, 0.5, 2.0, 0.25));
+    let outputs = run(source, &[tensor(&a, &[4]), tensor(&b, &[4])]).unwrap().outputs;
+    assert_eq!(numbers!(f32, outputs[0]), [2.0, -4.0, 0.0, 896.0]);
+    assert_eq!(numbers!(f32, outputs[1]), [3.0, -6.0, 0.0, 1344.0]);
+    assert_eq!(outputs[2].data, [0x38, 0xC0, 0x00, 0x7E]);
+    assert_eq!(outputs[3].data, [0x3C, 0xC0, 0x00, 0x5F]);
+    assert_eq!(numbers!(f32, outputs[4]), [2.0, -1.0, 0.0, 56.0]);
+}
+
+/// An update in place through a view: the nest reads and writes one allocation, so nothing may be marked as unaliased.
+#[test]
+fn nests_that_update_a_view_in_place_are_right() {
+    let source = "func.func @forward(%a: tensor<6xf32>) -> tensor<6xf32> {
+        %twice = arith.addf %a, %a : tensor<6xf32>
+        %part = tensor.extract_slice %twice[0] [5] [1] : tensor<6xf32> to tensor<5xf32>
+        %moved = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = [\"parallel\"]}
+            ins(%part : tensor<5xf32>) outs(%part : tensor<5xf32>) {
+          ^bb0(%x: f32, %o: f32):
+            %s = arith.addf %x, %o : f32
+            linalg.yield %s : f32
+        } -> tensor<5xf32>
+        %r = tensor.insert_slice %moved into %twice[1] [5] [1] : tensor<5xf32> into tensor<6xf32>
+        return %r : tensor<6xf32>
+    }";
+    let a = bytes!(f32: 1.0, 2.0, 3.0, 4.0, 5.0, 6.0);
+    let output = only(run(source, &[tensor(&a, &[6])]));
+    assert_eq!(numbers!(f32, output), [2.0, 4.0, 8.0, 12.0, 16.0, 20.0]);
+}

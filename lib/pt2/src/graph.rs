@@ -266,10 +266,17 @@ fn output_names<'n>(output: &'n Argument<'_>) -> Vec<&'n str> {
 /// Flat results, and how they group into the returns of the operator's schema.
 fn results(node: &Node<'_>, values: &mut Values<'_>) -> Result<(Vec<TypedValue>, Option<Vec<Return>>), Fault> {
     let is_higher_order = node.target.as_ref().starts_with("torch.ops.higher_order.");
+    let is_effect = node.target.as_ref() == "torch.ops.higher_order.with_effects";
     let (mut results, mut returns) = (Vec::new(), Vec::new());
     for output in &node.outputs {
         let start = results.len();
-        let is_list = result(output, is_higher_order, values, &mut results)?;
+        // Its first result orders effects; the file gives it the type of the empty tensor that stands for it.
+        if let (true, Argument::Tensor(token)) = (is_effect && start == 0, output) {
+            results.push(TypedValue { value: Some(token.name.to_string()), ty: Type::Token });
+            returns.push(Return::One);
+            continue;
+        }
+        let is_list = result(output, values, &mut results)?;
         let count = results.len() - start;
         // Up to torch 2.6 a higher-order op returned its tuple as one list; its results are single ones since.
         match is_list && !is_higher_order {
@@ -282,19 +289,11 @@ fn results(node: &Node<'_>, values: &mut Values<'_>) -> Result<(Vec<TypedValue>,
 }
 
 /// Appends what one return holds; true when it is a list.
-fn result(
-    output: &Argument<'_>,
-    is_higher_order: bool,
-    values: &mut Values<'_>,
-    results: &mut Vec<TypedValue>,
-) -> Result<bool, Fault> {
+fn result(output: &Argument<'_>, values: &mut Values<'_>, results: &mut Vec<TypedValue>) -> Result<bool, Fault> {
     use schema::{SymBoolArgument as B, SymFloatArgument as F, SymIntArgument as I};
     let mut push = |value: Option<&str>, ty| results.push(TypedValue { value: value.map(str::to_owned), ty });
     let literal = |kind, text: String| Type::Scalar { kind, expr: Some(text) };
     match output {
-        Argument::Tensor(t) if is_higher_order && !values.has_tensor(t.name.as_ref()) => {
-            push(Some(t.name.as_ref()), values.tensor(t.name.as_ref()).unwrap_or(Type::Token));
-        }
         Argument::Tensor(t) => push(Some(t.name.as_ref()), values.tensor(t.name.as_ref())?),
         Argument::None(_) | Argument::OptionalTensor(OptionalTensor::None(_)) => push(None, Type::None),
         Argument::OptionalTensor(OptionalTensor::Tensor(t)) => {

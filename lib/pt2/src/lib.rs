@@ -10,6 +10,7 @@ mod capture;
 mod enums;
 mod error;
 mod expr;
+mod finder;
 mod function;
 #[doc(hidden)]
 pub mod fuzz;

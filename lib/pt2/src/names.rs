@@ -50,13 +50,16 @@ pub fn operator(target: &str) -> (Cow<'_, str>, bool) {
     }
 }
 
+/// What torch writes where it has lost the module.
+const NO_SCOPE: &str = "_empty_nn_module_stack";
+
 /// The module path of the innermost entry of `nn_module_stack`: `encoder.layers.0.fc1`.
 pub fn scope(stack: &str) -> Option<String> {
     let innermost = stack.rsplit(';').next()?;
     let (_, rest) = innermost.split_once(',')?;
     let (path, _class) = rest.rsplit_once(',')?;
     let path = plain_path(path);
-    (!path.is_empty()).then_some(path)
+    (!path.is_empty() && !path.starts_with(NO_SCOPE)).then_some(path)
 }
 
 /// A module path without the Python around it: strict exports write `L['self'].encoder._modules['0']`, and modules that
@@ -70,13 +73,26 @@ pub fn plain_path(path: &str) -> String {
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".")
 }
 
-/// `file.py:line` of the innermost Python frame of a stack trace.
+/// `file.py:line` of the innermost Python frame of a stack trace, PyTorch's own machinery left out: what is wanted is
+/// the model's code, or the module of `torch.nn` that it calls.
 pub fn location(trace: &str) -> Option<String> {
-    let frame = trace.rsplit("File \"").next().filter(|frame| frame.len() < trace.len())?;
-    let (path, rest) = frame.split_once('"')?;
-    let line: String = rest.strip_prefix(", line ")?.chars().take_while(char::is_ascii_digit).collect();
+    let frames = || trace.rsplit("File \"").filter_map(frame);
+    let chosen = frames().find(|(path, _)| !is_machinery(path)).or_else(|| frames().next());
+    let (path, line) = chosen?;
     let file = path.rsplit(['/', '\\']).next()?;
-    (!line.is_empty() && !file.is_empty()).then(|| format!("{file}:{line}"))
+    (!file.is_empty()).then(|| format!("{file}:{line}"))
+}
+
+/// Path and line of a frame whose text begins behind `File "`.
+fn frame(text: &str) -> Option<(&str, &str)> {
+    let (path, rest) = text.split_once('"')?;
+    let rest = rest.strip_prefix(", line ")?;
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    (digits > 0).then(|| (path, &rest[..digits]))
+}
+
+fn is_machinery(path: &str) -> bool {
+    path.rsplit_once("/site-packages/torch/").is_some_and(|(_, inside)| !inside.starts_with("nn/"))
 }
 
 #[cfg(test)]
@@ -100,6 +116,7 @@ mod tests {
     fn scopes() {
         assert_eq!(scope("L__self__,,m.Net;L__self__fc,layers.0.fc,torch.nn.Linear").as_deref(), Some("layers.0.fc"));
         assert_eq!(scope("L__self__,,__main__.Net"), None);
+        assert_eq!(scope("_empty_nn_module_stack_from_metadata_hook,_empty_nn_module_stack_from_metadata_hook,"), None);
         assert_eq!(scope("k,L['s'].c,torch.nn.Conv2d").as_deref(), Some("c"));
         assert_eq!(plain_path("L['self'].net._modules['0'].fc@1"), "net.0.fc");
         assert_eq!(plain_path("getattr(L['self'].layers, '0').fc"), "layers.0.fc");
@@ -111,6 +128,8 @@ mod tests {
             "  File \"/a/b/model.py\", line 12, in forward\n    y\n  File \"/x/linear.py\", line 134, in forward\n";
         assert_eq!(location(trace).as_deref(), Some("linear.py:134"));
         assert_eq!(location("File \"<eval_with_key>.4\", line 5, in f").as_deref(), Some("<eval_with_key>.4:5"));
+        let inside = "File \"/m.py\", line 3, in f\n  File \"/x/site-packages/torch/_dynamo/e.py\", line 9, in g\n";
+        assert_eq!(location(inside).as_deref(), Some("m.py:3"));
         assert_eq!(location("no frames"), None);
     }
 }

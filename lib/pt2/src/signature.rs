@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use m2m_record::{Arg, Dim, Guard, Input, InputRole, OutputItem, OutputRole, Severity, Symbol, Type};
+use m2m_record::{Arg, Guard, Input, InputRole, OutputItem, OutputRole, Severity, Symbol, Type};
 use m2m_tensor::Expr;
 use m2m_tensor::expr::{self as build, Cmp};
 
+use crate::finder::Finder;
 use crate::graph::{STAGE, Signature, fault, input_value, literal_type, output_item, types_by_name};
 use crate::notes::Notes;
 use crate::schema::{Argument, ExportedProgram, GraphModule, InputSpec, OutputSpec, TensorArgument, Text};
-use crate::state::{Held, State};
+use crate::state::State;
 use crate::types::{Exprs, Fault};
 use crate::values::Values;
 use crate::weights::DataOf;
@@ -79,14 +80,18 @@ impl<'p> Signature<'p> for RootSignature<'p> {
         let module = &self.program.graph_module;
         let specs = &module.signature.input_specs;
         let mut inputs = Vec::with_capacity(specs.len());
-        let mut absent = Vec::new();
+        let mut finder = Finder::new(self.state, self.data, notes);
         for (i, (spec, argument)) in specs.iter().zip(&module.graph.inputs).enumerate() {
             let place = |e| fault(STAGE, format!("input {i}"), e);
             let spec = read_spec(spec, i, values).map_err(place)?;
             check_name("input", &spec.value, argument).map_err(place)?;
             values.define(&spec.value).map_err(place)?;
             let target = spec.target.map(String::from);
-            let data = self.find_data(&spec, values, notes, &mut absent)?;
+            let is_weight = spec.role == InputRole::Parameter || spec.persistent == Some(true);
+            let data = match &target {
+                Some(name) => finder.find(name, &spec.value, &spec.ty, is_weight)?,
+                None => None,
+            };
             inputs.push(Input {
                 graph: STAGE.to_owned(),
                 value: spec.value,
@@ -99,7 +104,7 @@ impl<'p> Signature<'p> for RootSignature<'p> {
                 origins: Vec::new(),
             });
         }
-        report_absent(&absent, notes);
+        finder.finish();
         Ok(inputs)
     }
 
@@ -143,106 +148,11 @@ impl RootSignature<'_> {
             guards.push(Guard { graph: STAGE.to_owned(), expr, message: None });
         }
     }
-
-    /// Where an input's bytes are, and a check that they are of the type that the graph promises.
-    fn find_data(
-        &self,
-        spec: &Spec<'_>,
-        values: &Values<'_>,
-        notes: &mut Notes,
-        absent: &mut Vec<String>,
-    ) -> Result<Option<m2m_record::Data>, Error> {
-        let Some(target) = spec.target else { return Ok(None) };
-        let name = target.as_ref();
-        if spec.role == InputRole::CustomObj {
-            let message = format!("{name} is an object that only its class can read: {}", type_name(&spec.ty));
-            notes.tell(Severity::Warning, "opaque-object", Some(&spec.value), message);
-            return Ok(None);
-        }
-        let is_weight = spec.role == InputRole::Parameter || spec.persistent == Some(true);
-        let Some(held) = self.state.find(name, is_weight) else {
-            absent.push(name.to_owned());
-            return Ok(Some(m2m_record::Data::Missing));
-        };
-        let differ = |detail: String| Error::Tensor {
-            name: name.to_owned(),
-            entry: "state".to_owned(),
-            detail: format!("{detail}; the graph has {}", type_name(&spec.ty)),
-        };
-        let stated = match (&spec.ty, values.tensor_meta(&spec.value)) {
-            (Type::Tensor(ty), Some(_)) => Some((ty.dtype, ty.static_shape())),
-            _ => None,
-        };
-        let check = |dtype, sizes: &[i64]| match &stated {
-            Some((d, Some(shape))) if *d == dtype && shape == sizes => Ok(()),
-            _ => Err(differ(format!("the archive has {dtype} {sizes:?}"))),
-        };
-        match held {
-            Held::Tensor(placed) => {
-                check(placed.dtype, &placed.sizes)?;
-                Ok(Some(self.data.of(name, placed)))
-            }
-            Held::Absent { dtype, sizes } => {
-                check(*dtype, sizes)?;
-                absent.push(name.to_owned());
-                Ok(Some(m2m_record::Data::Missing))
-            }
-            Held::Subclass { class, tensors, others } => {
-                let inner: Vec<String> = tensors.iter().map(|(attribute, _)| format!("{name}.{attribute}")).collect();
-                let rest: Vec<String> =
-                    others.iter().map(|(attribute, value)| format!("{attribute}={value}")).collect();
-                let message = format!(
-                    "{name} is a {class}, whose tensors are records of their own: {}; attributes {}",
-                    inner.join(", "),
-                    rest.join(", ")
-                );
-                notes.tell(Severity::Note, "tensor-subclass", Some(&spec.value), message);
-                Ok(None)
-            }
-            Held::Object { entry } => {
-                let message = format!("{name} is an object that only its class can read, in entry {entry:?}");
-                notes.tell(Severity::Warning, "opaque-object", Some(&spec.value), message);
-                Ok(None)
-            }
-        }
-    }
 }
 
 /// Whether text is the name of a symbol, not an expression.
 fn is_symbol(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
-}
-
-/// Most names that a message lists.
-const MAX_LISTED: usize = 5;
-
-fn report_absent(absent: &[String], notes: &mut Notes) {
-    if absent.is_empty() {
-        return;
-    }
-    let some = absent.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join(", ");
-    let message = format!(
-        "the archive has no bytes for {} weights ({some}{})",
-        absent.len(),
-        if absent.len() > MAX_LISTED { ", ..." } else { "" }
-    );
-    notes.advise(
-        Severity::Warning,
-        "weights-absent",
-        message,
-        "supply them from a safetensors file under the same names",
-    );
-}
-
-fn type_name(ty: &Type) -> String {
-    match ty {
-        Type::Tensor(t) => {
-            let shape: Vec<String> = t.shape.iter().map(Dim::to_string).collect();
-            format!("{} [{}]", t.dtype, shape.join(", "))
-        }
-        Type::Object(class) => class.clone(),
-        _ => "no tensor".to_owned(),
-    }
 }
 
 fn read_spec<'s>(spec: &'s InputSpec<'s>, i: usize, values: &mut Values<'_>) -> Result<Spec<'s>, Fault> {

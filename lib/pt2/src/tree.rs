@@ -97,13 +97,14 @@ fn describe(kind: &str, context: &Value, named: &NamedTuples) -> Result<(String,
             ("namedtuple".into(), fields.unwrap_or_default(), Some(name.to_owned()))
         }
         other => {
+            let members = inner.get("dict_context").map(keys).transpose()?.unwrap_or_default();
             let text = match context {
                 Value::Null => None,
                 Value::String(text) if text == "null" => None,
                 Value::String(text) => Some(text.clone()),
                 value => Some(value.to_string()),
             };
-            (other.to_owned(), vec![], text)
+            (other.to_owned(), members, text)
         }
     })
 }

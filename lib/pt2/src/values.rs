@@ -73,16 +73,6 @@ impl<'p> Values<'p> {
         }
     }
 
-    /// Whether a tensor's type is stated.
-    pub fn has_tensor(&self, name: &str) -> bool {
-        self.tensors.contains_key(name)
-    }
-
-    /// The static sizes of a tensor.
-    pub fn tensor_meta(&self, name: &str) -> Option<&'p TensorMeta<'p>> {
-        self.tensors.get(name).copied()
-    }
-
     /// The type of an int.
     pub fn int(&mut self, name: &str) -> Result<Type, Fault> {
         let value = self.ints.get(name).ok_or_else(|| missing(name, "sym_int_values"))?;

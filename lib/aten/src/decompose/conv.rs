@@ -3,7 +3,7 @@
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
-use crate::value::V;
+use crate::value::{V, sizes_arg};
 use m2m_record::{Arg, DType};
 use m2m_tensor::Expr;
 
@@ -117,11 +117,29 @@ pub(super) fn pad(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         };
         return one(e.pad(&x, &pads, value)?);
     }
+    // What has an operator of its own is left to it, which may know sizes that are known only at run time.
+    if let Some(op) = named(mode, flat.len() / 2) {
+        let (dtype, shape) = e.result(b, 0)?;
+        return one(e.call1(op, vec![x.arg(), sizes_arg(&flat)], &[], dtype, &shape)?);
+    }
     let mut y = x;
     for (dim, (before, after)) in pads.iter().enumerate() {
         y = border(e, &y, dim, (before, after), mode)?;
     }
     one(y)
+}
+
+/// The operator that pads so many of the last dimensions.
+fn named(mode: &str, dims: usize) -> Option<&'static str> {
+    Some(match (mode, dims) {
+        ("reflect", 1) => "aten.reflection_pad1d.default",
+        ("reflect", 2) => "aten.reflection_pad2d.default",
+        ("reflect", 3) => "aten.reflection_pad3d.default",
+        ("replicate", 1) => "aten.replication_pad1d.default",
+        ("replicate", 2) => "aten.replication_pad2d.default",
+        ("replicate", 3) => "aten.replication_pad3d.default",
+        _ => return None,
+    })
 }
 
 /// `reflection_pad*`, `replication_pad*`

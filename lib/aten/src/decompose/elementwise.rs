@@ -32,6 +32,20 @@ pub(super) fn rename(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     e.expand(&node)
 }
 
+/// `round(x, decimals)`: `round(x · 10^d) / 10^d`, for negative ones `round(x / 10^-d) · 10^-d`, halves to even.
+pub(super) fn round(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, decimals) = (e.tensor(b, "self")?, b.int("decimals")?);
+    if decimals == 0 || !x.dtype.is_float() {
+        return one(e.unary("round", &x)?);
+    }
+    let (dtype, scale) = (x.dtype, O::N(Arg::from(10f64.powi(decimals.unsigned_abs().min(400) as i32))));
+    let x = compute(e, &x, dtype)?;
+    let y = if decimals > 0 { e.mul(&x, scale.clone())? } else { e.div(&x, scale.clone())? };
+    let y = e.unary("round", &y)?;
+    let y = if decimals > 0 { e.div(&y, scale)? } else { e.mul(&y, scale)? };
+    one(e.to_dtype(&y, dtype)?)
+}
+
 /// `x` in the dtype in which the result is computed.
 fn compute(e: &mut Expander<'_, '_>, x: &V, dtype: DType) -> Result<V, Error> {
     e.to_dtype(x, accumulate_dtype(dtype))

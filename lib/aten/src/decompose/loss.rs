@@ -99,7 +99,7 @@ pub(super) fn bce_with_logits(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Result
 
 /// `-w[t] · logp[t]` of class indices `t`, classes along dimension 1 (0 for a lone sample), 0 where ignored; the mean is
 /// over weights. `logp` is `[N, C, …]`, `t` is `[N, …]`.
-fn nll(e: &mut Expander<'_, '_>, b: &Bound<'_>, logp: &V, t: &V) -> Results {
+fn nll(e: &mut Expander<'_, '_>, b: &Bound<'_>, logp: &V, t: &V, smoothing: f64) -> Results {
     let dim = if logp.rank() == 1 { 0 } else { 1 };
     let t = e.to_dtype(t, DType::I64)?;
     let ignore = b.int("ignore_index")?;
@@ -121,7 +121,20 @@ fn nll(e: &mut Expander<'_, '_>, b: &Bound<'_>, logp: &V, t: &V) -> Results {
     let loss = e.unary("neg", &picked)?;
     let nothing = e.full(&[], loss.dtype, Arg::Int(0))?;
     let loss = e.select_where(&is_kept, &loss, &nothing)?;
-    let loss = e.mul(&loss, &weight)?;
+    let mut loss = e.mul(&loss, &weight)?;
+    if smoothing != 0.0 {
+        let mut shared = logp.clone();
+        if let Some(w) = e.opt_tensor(b, "weight")? {
+            let w = e.widen(&w)?;
+            let w = e.along(&w, dim, logp.rank())?;
+            shared = e.mul(&shared, &w)?;
+        }
+        let shared = e.sum(&shared, &[dim], false)?;
+        let shared = e.select_where(&is_kept, &shared, &nothing)?;
+        let shared = e.mul(&shared, smoothing / classes(b, logp, dim)?)?;
+        let own = e.mul(&loss, 1.0 - smoothing)?;
+        loss = e.sub(&own, &shared)?;
+    }
     let (dtype, _) = e.result(b, 0)?;
     let all: Vec<usize> = (0..loss.rank()).collect();
     let y = match b.int("reduction")? {
@@ -135,33 +148,43 @@ fn nll(e: &mut Expander<'_, '_>, b: &Bound<'_>, logp: &V, t: &V) -> Results {
     one(e.to_dtype(&y, dtype)?)
 }
 
+/// How many classes there are.
+fn classes(b: &Bound<'_>, x: &V, dim: usize) -> Result<f64, Error> {
+    let size = x.dim(dim).as_int();
+    size.map(|n| n as f64).ok_or_else(|| Error::unsupported(format!("{} over {} classes", b.op(), x.dim(dim))))
+}
+
 /// `nll_loss_nd`
 pub(super) fn nll_loss(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, t) = (e.tensor(b, "self")?, e.tensor(b, "target")?);
     let x = e.widen(&x)?;
-    nll(e, b, &x, &t)
+    nll(e, b, &x, &t, 0.0)
 }
 
 /// `cross_entropy_loss` of class indices: `nll_loss` of the logarithm of the softmax. Probabilities as the target: the
-/// sum of `-t·logp` over classes, its mean over samples.
+/// sum of `-t·logp` over classes, its mean over samples. Smoothing takes its share `s` of every target and gives it to
+/// all `C` classes alike: `t` becomes `(1-s)·t + s/C`.
 pub(super) fn cross_entropy(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, t) = (e.tensor(b, "self")?, e.tensor(b, "target")?);
-    if b.float("label_smoothing")? != 0.0 {
-        return Err(Error::unsupported("cross_entropy_loss with label smoothing has no rule"));
-    }
+    let smoothing = b.float("label_smoothing")?;
     let x = e.widen(&x)?;
     let dim = i64::from(x.rank() > 1);
     let args = vec![x.arg(), Arg::Int(dim), Arg::Bool(false)];
     let logp = e.call1("aten._log_softmax.default", args, &[], x.dtype, &x.shape)?;
     if t.dtype.is_integer() {
-        return nll(e, b, &logp, &t);
+        return nll(e, b, &logp, &t, smoothing);
     }
     if b.opt_tensor("weight")?.is_some() {
         return Err(Error::unsupported("cross_entropy_loss with probabilities and weights has no rule"));
     }
-    let t = e.to_dtype(&t, x.dtype)?;
+    let dim = wrap_dim(b.op(), dim, x.rank())?;
+    let mut t = e.to_dtype(&t, x.dtype)?;
+    if smoothing != 0.0 {
+        t = e.mul(&t, 1.0 - smoothing)?;
+        t = e.add(&t, smoothing / classes(b, &x, dim)?)?;
+    }
     let loss = e.mul(&t, &logp)?;
-    let loss = e.sum(&loss, &[wrap_dim(b.op(), dim, x.rank())?], false)?;
+    let loss = e.sum(&loss, &[dim], false)?;
     let loss = e.unary("neg", &loss)?;
     reduced(e, b, &loss)
 }

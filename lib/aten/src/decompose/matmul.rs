@@ -70,6 +70,14 @@ pub(super) fn matmul(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(product(e, &x, &y)?)
 }
 
+/// `_int_mm`: the product of `i8` matrices in `i32`.
+pub(super) fn int_mm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "mat2")?);
+    let (dtype, _) = e.result(b, 0)?;
+    let (x, y) = (e.to_dtype(&x, dtype)?, e.to_dtype(&y, dtype)?);
+    one(e.mm(&x, &y)?)
+}
+
 /// `outer`: `y[i, j] = a[i] · b[j]`
 pub(super) fn outer(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "vec2")?);

@@ -106,34 +106,45 @@ pub(super) fn group_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 /// `instance_norm`: each channel of each sample over its own space, or by running statistics in evaluation.
 pub(super) fn instance_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "input")?;
-    let (weight, bias) = (e.opt_tensor(b, "weight")?, e.opt_tensor(b, "bias")?);
     let (mean, var) = (e.opt_tensor(b, "running_mean")?, e.opt_tensor(b, "running_var")?);
     let eps = b.float("eps")?;
     let wide = e.widen(&x)?;
     let y = match (b.bool("use_input_stats")?, mean, var) {
-        (true, None, None) => normalize(e, &wide, &(2..x.rank()).collect::<Vec<_>>(), eps)?.0,
-        (false, Some(mean), Some(var)) => by_statistics(e, &wide, &mean, &var, eps)?,
+        (true, None, None) => {
+            let y = normalize(e, &wide, &(2..x.rank()).collect::<Vec<_>>(), eps)?.0;
+            return one(scaled(e, b, y, &x)?);
+        }
+        (false, Some(mean), Some(var)) => by_statistics(e, b, &wide, (&mean, &var), eps)?,
         (true, ..) => {
-            return Err(Error::unsupported(
-                "instance_norm in training updates running statistics; export after model.eval()",
-            ));
+            let message = "instance_norm in training updates running statistics; export after model.eval()";
+            return Err(Error::unsupported(message));
         }
         (false, ..) => return Err(Error::shape(b.op(), "no input statistics and no running ones")),
     };
-    let weight = weight.map(|w| e.along(&w, 1, x.rank())).transpose()?;
-    let bias = bias.map(|w| e.along(&w, 1, x.rank())).transpose()?;
-    let y = affine(e, y, weight.as_ref(), bias.as_ref())?;
     one(e.to_dtype(&y, x.dtype)?)
 }
 
-/// `(x - mean[c]) / sqrt(var[c] + eps)`, `c` being dimension 1.
-fn by_statistics(e: &mut Expander<'_, '_>, x: &V, mean: &V, var: &V, eps: f64) -> Result<V, Error> {
+/// `(x - mean[c]) / sqrt(var[c] + eps) · weight[c] + bias[c]`, `c` being dimension 1, as `x · scale + shift` with both
+/// computed for each channel: the form of PyTorch's CPU kernel.
+fn by_statistics(e: &mut Expander<'_, '_>, b: &Bound<'_>, x: &V, (mean, var): (&V, &V), eps: f64) -> Result<V, Error> {
     let (mean, var) = (e.widen(mean)?, e.widen(var)?);
-    let rstd = e.add(&var, eps)?;
-    let rstd = e.unary_float("rsqrt", &rstd)?;
-    let (mean, rstd) = (e.along(&mean, 1, x.rank())?, e.along(&rstd, 1, x.rank())?);
-    let y = e.sub(x, &mean)?;
-    e.mul(&y, &rstd)
+    let scale = e.add(&var, eps)?;
+    let mut scale = e.unary_float("rsqrt", &scale)?;
+    if let Some(weight) = e.opt_tensor(b, "weight")? {
+        let weight = e.widen(&weight)?;
+        scale = e.mul(&scale, &weight)?;
+    }
+    let shift = e.mul(&mean, &scale)?;
+    let shift = match e.opt_tensor(b, "bias")? {
+        Some(bias) => {
+            let bias = e.widen(&bias)?;
+            e.sub(&bias, &shift)?
+        }
+        None => e.unary("neg", &shift)?,
+    };
+    let (scale, shift) = (e.along(&scale, 1, x.rank())?, e.along(&shift, 1, x.rank())?);
+    let y = e.mul(x, &scale)?;
+    e.add(&y, &shift)
 }
 
 /// What a batch norm in training gives: the result, mean and rstd of the batch, and the running statistics moved
@@ -183,16 +194,18 @@ pub(super) fn batch_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     };
     let eps = b.float("eps")?;
     let (y, saved) = match (training, stats) {
-        (false, Some((mean, var))) => (by_statistics(e, &wide, &mean, &var, eps)?, None),
+        (false, Some((mean, var))) => {
+            let y = by_statistics(e, b, &wide, (&mean, &var), eps)?;
+            (e.to_dtype(&y, x.dtype)?, None)
+        }
         (_, None) => {
             let t = train(e, &wide, None, 0.0, eps)?;
-            (t.y, Some([t.mean, t.rstd]))
+            (scaled(e, b, t.y, &x)?, Some([t.mean, t.rstd]))
         }
         (true, Some(_)) => {
             return Err(Error::unsupported("batch norm in training changes its running statistics in place"));
         }
     };
-    let y = scaled(e, b, y, &x)?;
     let mut out = vec![Some(y)];
     for k in 1..b.node.results.len() {
         let (dtype, shape) = e.result(b, k)?;
@@ -220,8 +233,8 @@ pub(super) fn batch_norm_functional(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> 
     let (mean, var) = (e.tensor(b, "running_mean")?, e.tensor(b, "running_var")?);
     let eps = b.float("eps")?;
     if !b.bool("training")? {
-        let y = by_statistics(e, &wide, &mean, &var, eps)?;
-        let y = scaled(e, b, y, &x)?;
+        let y = by_statistics(e, b, &wide, (&mean, &var), eps)?;
+        let y = e.to_dtype(&y, x.dtype)?;
         let (dtype, shape) = e.result(b, 1)?;
         let empty = e.full(&shape, dtype, Arg::Int(0))?;
         return Ok(vec![Some(y), Some(empty.clone()), Some(empty), Some(mean), Some(var)]);

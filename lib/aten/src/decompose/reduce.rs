@@ -165,6 +165,104 @@ pub(super) fn norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, dtype)?)
 }
 
+/// `argsort(dim, descending)`: the indices of `sort`.
+pub(super) fn argsort(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let types = vec![x.ty(), crate::value::tensor_type(DType::I64, &x.shape)];
+    let (dim, descending) = (b.arg("dim")?.clone(), b.arg("descending")?.clone());
+    let results = if b.has("stable") {
+        let kwargs = [("stable", b.arg("stable")?.clone()), ("dim", dim), ("descending", descending)];
+        e.call("aten.sort.stable", vec![x.arg()], &kwargs, types)?
+    } else {
+        e.call("aten.sort.default", vec![x.arg(), dim, descending], &[], types)?
+    };
+    results.into_iter().nth(1).flatten().map_or_else(|| Err(Error::shape(b.op(), "no indices")), one)
+}
+
+/// `median(dim)`: the lower of the two middle elements, NaN where there is one; `kthvalue(k, dim)`: the `k`th smallest,
+/// NaN being the largest. Which of equal elements the index names is unspecified.
+pub(super) fn ranked(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let dims = e.dims(b.op(), Some(&[b.int("dim")?]), &x)?;
+    let Some(dim) = dims.first().copied() else {
+        let zero = e.full(&[], DType::I64, Arg::Int(0))?;
+        return Ok(vec![Some(x), Some(zero)]);
+    };
+    let Some(size) = x.dim(dim).as_int() else {
+        return Err(Error::unsupported(format!("{} along a symbolic size {}", b.op(), x.dim(dim))));
+    };
+    let types = vec![x.ty(), crate::value::tensor_type(DType::I64, &x.shape)];
+    let args = vec![x.arg(), Arg::Int(dim as i64), Arg::Bool(false)];
+    let sorted = e.call("aten.sort.default", args, &[], types)?;
+    let shape = crate::infer::reduced(&x.shape, &[dim], true);
+    let at = if b.has("k") { b.int("k")? - 1 } else { (size - 1) / 2 };
+    let mut place = e.full(&shape, DType::I64, at)?;
+    if x.dtype.is_float() && !b.has("k") {
+        // NaNs are sorted to the end: the first of them is the median.
+        let is_nan = e.test("isnan", &x)?;
+        let nans = e.sum(&is_nan, &[dim], true)?;
+        let has_nan = e.compare("gt", &nans, 0i64)?;
+        let first = e.unary("neg", &nans)?;
+        let first = e.add(&first, size)?;
+        place = e.select_where(&has_nan, &first, &place)?;
+    }
+    let mut out = Vec::new();
+    for v in sorted.into_iter().flatten() {
+        let args = vec![v.arg(), Arg::Int(dim as i64), place.arg()];
+        let y = e.call1("aten.gather.default", args, &[], v.dtype, &shape)?;
+        out.push(Some(if b.bool("keepdim")? { y } else { e.squeeze(&y, dim)? }));
+    }
+    Ok(out)
+}
+
+/// `cdist(x [.., P, M], y [.., R, M], p)`: the norm of each difference of rows.
+pub(super) fn cdist(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, y) = (e.tensor(b, "x1")?, e.tensor(b, "x2")?);
+    let (x, y) = (e.unsqueeze(&x, x.rank() - 1)?, e.unsqueeze(&y, y.rank() - 2)?);
+    let d = e.sub(&x, &y)?;
+    let last = d.rank() - 1;
+    one(vector_norm(e, &d, b.float("p")?, &[last], false)?)
+}
+
+/// `_weight_norm(v, g, dim)`: `v · g / |v|`, the norm over all dimensions but `dim`.
+pub(super) fn weight_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (v, g) = (e.tensor(b, "v")?, e.tensor(b, "g")?);
+    let kept = crate::infer::wrap_dim(b.op(), b.int("dim")?, v.rank())?;
+    let dims: Vec<usize> = (0..v.rank()).filter(|d| *d != kept).collect();
+    let (wide, g) = (e.widen(&v)?, e.widen(&g)?);
+    let norm = vector_norm(e, &wide, 2.0, &dims, true)?;
+    let scale = e.div(&g, &norm)?;
+    let y = e.mul(&wide, &scale)?;
+    one(e.to_dtype(&y, v.dtype)?)
+}
+
+/// `histc(bins, min, max)`: how many elements fall into each of equal intervals, the last one closed. The bounds must
+/// be given: found from data, they would need a pass of their own.
+pub(super) fn histc(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (dtype, _) = e.result(b, 0)?;
+    let (bins, low, high) = (b.int("bins")?, b.float("min")?, b.float("max")?);
+    if low >= high {
+        return Err(Error::unsupported(format!("histc from {low} to {high}; expected bounds that rise")));
+    }
+    let x = e.view(&x, &[Expr::Int(-1)])?;
+    let wide = if x.dtype.is_float() { e.widen(&x)? } else { e.to_dtype(&x, DType::F32)? };
+    let at = e.sub(&wide, low)?;
+    let at = e.div(&at, high - low)?;
+    let at = e.mul(&at, bins as f64)?;
+    let at = e.unary("trunc", &at)?;
+    let args = vec![at.arg(), Arg::Null, Arg::from((bins - 1) as f64)];
+    let at = e.call1("aten.clamp.default", args, &[], at.dtype, &at.shape)?;
+    let (above, below) = (e.compare("ge", &wide, low)?, e.compare("le", &wide, high)?);
+    let inside = e.binary_default("logical_and", &above, &below)?;
+    let bin = e.iota(&Expr::Int(bins), at.dtype)?;
+    let bin = e.unsqueeze(&bin, 1)?;
+    let hit = e.compare("eq", &bin, &at)?;
+    let hit = e.binary_default("logical_and", &hit, &inside)?;
+    let y = e.sum(&hit, &[1], false)?;
+    one(e.to_dtype(&y, dtype)?)
+}
+
 /// `trace`: the sum of the diagonal.
 pub(super) fn trace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
@@ -181,8 +279,7 @@ pub(super) fn trace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, dtype)?)
 }
 
-/// `max(dim)`, `min(dim)` of a tensor without dimensions, and what else only differs in how all dimensions are named:
-/// the same operator is emitted.
+/// `_is_all_true(x)` is `all(x)`.
 pub(super) fn all_true(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let results = b.node.results.iter().map(|r| m2m_record::TypedValue { value: None, ..r.clone() }).collect();

@@ -23,6 +23,13 @@ pub(crate) fn put_slice(
         *size = src.dim(dim);
     }
     let src = e.expand_to(&src, &shape)?;
+    if e.is_lowerable("aten.slice_scatter.default") {
+        let steps = expr::mul([expr::sub(src.dim(dim), Expr::Int(1)), Expr::Int(step)]);
+        let end = expr::add([start.clone(), steps, Expr::Int(1)]);
+        let bounds = [crate::value::size_arg(start), crate::value::size_arg(&end), Arg::Int(step)];
+        let args: Vec<Arg> = [x.arg(), src.arg(), Arg::Int(dim as i64)].into_iter().chain(bounds).collect();
+        return e.call1("aten.slice_scatter.default", args, &[], x.dtype, &x.shape);
+    }
     if step == 1 {
         let end = expr::add([start.clone(), src.dim(dim)]);
         let mut parts = Vec::new();
@@ -147,6 +154,21 @@ pub(super) fn bucketize(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, _) = e.result(b, 0)?;
     let wide = e.unsqueeze(&x, x.rank())?;
     let below = e.compare(if b.bool("right")? { "le" } else { "lt" }, &edges, &wide)?;
+    let y = e.sum(&below, &[x.rank()], false)?;
+    one(e.to_dtype(&y, dtype)?)
+}
+
+/// `searchsorted(edges, x)`: along the last dimension, for edges of the same leading sizes or of one dimension.
+pub(super) fn searchsorted(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (edges, x) = (e.tensor(b, "sorted_sequence")?, e.tensor(b, "self")?);
+    let (dtype, _) = e.result(b, 0)?;
+    if b.opt_tensor("sorter")?.is_some() {
+        return Err(Error::unsupported("searchsorted with a sorter has no rule"));
+    }
+    let is_right = b.bool("right")? || b.str_or("side")? == Some("right");
+    let wide = e.unsqueeze(&x, x.rank())?;
+    let edges = if edges.rank() > 1 { e.unsqueeze(&edges, edges.rank() - 1)? } else { edges };
+    let below = e.compare(if is_right { "le" } else { "lt" }, &edges, &wide)?;
     let y = e.sum(&below, &[x.rank()], false)?;
     one(e.to_dtype(&y, dtype)?)
 }

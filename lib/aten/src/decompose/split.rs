@@ -38,7 +38,7 @@ pub(super) fn unbind(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 }
 
 /// Tensors cast to the dtype that they promote to.
-fn cast_all(e: &mut Expander<'_, '_>, items: Vec<V>) -> Result<Vec<V>, Error> {
+pub(super) fn cast_all(e: &mut Expander<'_, '_>, items: Vec<V>) -> Result<Vec<V>, Error> {
     let participants: Vec<Participant> = items.iter().map(|v| Participant::tensor(v.dtype, v.rank())).collect();
     let Some(dtype) = result_type(&participants)? else { return Ok(items) };
     items.iter().map(|v| e.to_dtype(v, dtype)).collect()
@@ -74,6 +74,19 @@ pub(super) fn stack(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let dim = wrap_dim(b.op(), b.int("dim")?, rank + 1)?;
     let items = items.iter().map(|v| e.unsqueeze(v, dim)).collect::<Result<Vec<_>, _>>()?;
     one(e.cat(&items, dim)?)
+}
+
+/// `hstack`: joined along dimension 1, vectors along 0; `vstack`: along 0, vectors as rows. Numbers become vectors.
+pub(super) fn stack_sides(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let items = cast_all(e, e.tensors(b, "tensors")?)?;
+    let is_rows = b.op() == "aten.vstack.default";
+    let mut parts = Vec::with_capacity(items.len());
+    for x in &items {
+        let x = if x.rank() == 0 { e.unsqueeze(x, 0)? } else { x.clone() };
+        parts.push(if is_rows && x.rank() == 1 { e.unsqueeze(&x, 0)? } else { x });
+    }
+    let dim = usize::from(!is_rows && parts.first().is_some_and(|v| v.rank() > 1));
+    one(e.cat(&parts, dim)?)
 }
 
 /// `meshgrid(vectors, indexing)`: each vector along its own dimension, stretched over the others; `xy` exchanges the

@@ -238,13 +238,14 @@ pub(super) fn roll(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     }
     for (shift, dim) in shifts.iter().zip(dims) {
         let dim = wrap_dim(b.op(), dim, y.rank())?;
-        let Some(size) = y.dim(dim).as_int() else {
-            return Err(Error::unsupported(format!("roll along a dimension of symbolic size {}", y.dim(dim))));
-        };
-        let cut = if size == 0 { 0 } else { (size - shift.rem_euclid(size)) % size };
-        if cut != 0 {
-            let tail = e.slice(&y, dim, &Expr::Int(cut), &Expr::Int(size), 1)?;
-            let head = e.slice(&y, dim, &Expr::Int(0), &Expr::Int(cut), 1)?;
+        let size = y.dim(dim);
+        if size == Expr::Int(0) {
+            continue;
+        }
+        let cut = expr::modulo(Expr::Int(-shift), size.clone());
+        if cut != Expr::Int(0) {
+            let tail = e.slice(&y, dim, &cut, &size, 1)?;
+            let head = e.slice(&y, dim, &Expr::Int(0), &cut, 1)?;
             y = e.cat(&[tail, head], dim)?;
         }
     }
@@ -383,4 +384,27 @@ pub(super) fn diagonal(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let start = if offset >= 0 { offset } else { -offset * cols };
     let end = (start + (count - 1) * (cols + 1) + 1).max(start);
     one(e.slice(&y, flat.len() - 1, &Expr::Int(start), &Expr::Int(end), cols + 1)?)
+}
+
+/// `as_strided(size, stride, offset)` of a contiguous tensor, which the caller has made sure of:
+/// `y[i…] = flat[offset + Σ i·stride]`.
+pub(super) fn as_strided(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (_, shape) = e.result(b, 0)?;
+    let strides = e.sizes(b, "stride")?;
+    let offset = match b.arg("storage_offset")? {
+        Arg::Null => Expr::Int(0),
+        other => e.size(other)?,
+    };
+    let mut index = e.full(&[], m2m_record::DType::I64, size_arg(&offset))?;
+    for (k, (size, stride)) in shape.iter().zip(&strides).enumerate() {
+        let line = e.iota(size, m2m_record::DType::I64)?;
+        let line = e.mul(&line, &size_arg(stride))?;
+        let line = e.along(&line, k, shape.len())?;
+        index = e.add(&index, &line)?;
+    }
+    let flat = e.view(&x, &[Expr::Int(-1)])?;
+    let index = e.view(&index, &[Expr::Int(-1)])?;
+    let y = e.index_select(&flat, 0, &index)?;
+    one(e.view(&y, &shape)?)
 }

@@ -35,6 +35,14 @@ pub(crate) fn functional_name(op: &str) -> Result<String, Error> {
         "__irshift__" => "__rshift__",
         _ => name.trim_end_matches('_'),
     };
+    // Overloads that are called otherwise; `pow.Scalar` even means something else.
+    let overload = match (plain, overload) {
+        ("floor_divide", "Tensor") => "default",
+        ("ldexp", "default") => "Tensor",
+        ("pow", "Scalar") => "Tensor_Scalar",
+        ("pow", "Tensor") => "Tensor_Tensor",
+        _ => overload,
+    };
     let functional = format!("{space}.{plain}.{overload}");
     match schema::find(&functional) {
         Some(found) if plain != name && !found.is_mutable() => Ok(functional),
@@ -44,7 +52,7 @@ pub(crate) fn functional_name(op: &str) -> Result<String, Error> {
 
 /// The dtype that the functional form gives before it is cast to that of the tensor written to.
 pub(crate) fn written_dtype(e: &Expander<'_, '_>, b: &Bound<'_>, own: DType) -> Result<DType, Error> {
-    let name = b.op().split('.').nth(1).unwrap_or("");
+    let name = b.op().split('.').nth(1).unwrap_or("").trim_end_matches('_');
     let promoted = || -> Result<DType, Error> {
         let mut participants: Vec<Participant> = Vec::new();
         for arg in

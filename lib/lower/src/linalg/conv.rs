@@ -9,11 +9,12 @@ mod transposed;
 
 use super::cx::{Cx, Tensor, Val};
 use super::scalar::{Scalars, accumulate_dtype};
-use super::spatial::{self, LEAD, ints_from};
+use super::spatial::{self, LEAD, ints_from, to_expr};
 use super::view;
 use crate::error::{Error, Result};
 use m2m_aten::bind::Bound;
 use m2m_record::{DType, Dim, Node, TensorType};
+use m2m_tensor::{Expr, expr};
 
 /// What a call states besides its tensors.
 pub struct Conv {
@@ -80,9 +81,12 @@ fn check(input: &Tensor<'_>, weight: &Tensor<'_>, result: &TensorType) -> Result
     Ok(())
 }
 
-/// A size that must be a number.
-pub fn fixed(what: &str, dim: &Dim) -> Result<i64> {
-    dim.as_int().ok_or_else(|| Error::unsupported(format!("{what} of extent {dim}, known only when it runs")))
+/// How many of `all` channels or filters each group has.
+fn part(all: &Dim, groups: i64) -> Result<Dim> {
+    match all.as_int() {
+        Some(n) if n % groups != 0 => Err(Error::Graph(format!("{n} channels or filters in {groups} groups"))),
+        _ => Ok(Dim::from(&expr::floor_div(to_expr(all)?, Expr::Int(groups)))),
+    }
 }
 
 /// What sums start from: the bias of each filter, or zero.

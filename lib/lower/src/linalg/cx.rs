@@ -134,6 +134,27 @@ impl<'c> Cx<'c> {
         Ok(self.b.size_value(size)?)
     }
 
+    /// An expression over the graph's symbols, of any kind.
+    pub fn number(&mut self, text: &str) -> Result<(ScalarKind, Value<'c>)> {
+        let expr: Expr = text.parse().map_err(|e| Error::Graph(format!("{e}")))?;
+        self.symbols.number(&self.b, &expr)
+    }
+
+    /// A scalar argument (number, expression or value), of any kind.
+    pub fn number_arg(&mut self, arg: &Arg) -> Result<(ScalarKind, Value<'c>)> {
+        match arg {
+            Arg::Int(n) => Ok((ScalarKind::Int, self.b.const_index(*n)?)),
+            Arg::Bool(x) => Ok((ScalarKind::Bool, self.b.const_bool(*x)?)),
+            Arg::Float(x) => Ok((ScalarKind::Float, self.b.const_float(self.b.elem("f64")?, x.0)?)),
+            Arg::Sym(text) => self.number(text),
+            Arg::Value(name) => match self.value(name)? {
+                Val::Scalar(kind, value) => Ok((*kind, *value)),
+                _ => Err(Error::Graph(format!("value {name:?} is not a number"))),
+            },
+            other => Err(Error::Graph(format!("expected a number, found {other:?}"))),
+        }
+    }
+
     /// An integer argument (number, expression or value) as a size.
     pub fn size_arg(&mut self, arg: &Arg) -> Result<Size<'c>> {
         match arg {

@@ -36,9 +36,9 @@ impl<'c> Operand<'c> {
                 Val::Scalar(kind, value) => Ok(Operand::Scalar(*kind, *value)),
                 Val::None => Err(Error::Graph(format!("value {name:?} is none"))),
             },
-            Arg::Sym(_) => {
-                let size = cx.size_arg(arg)?;
-                Ok(Operand::Scalar(ScalarKind::Int, cx.b.size_value(size)?))
+            Arg::Sym(text) => {
+                let (kind, value) = cx.number(text)?;
+                Ok(Operand::Scalar(kind, value))
             }
             literal => Ok(Operand::Literal(literal.clone())),
         }

@@ -140,7 +140,8 @@ fn body<'c>(
         let first = cx.b.ordinal();
         match lower_node(cx, node) {
             Ok(values) => define_results(cx, node, values)?,
-            Err(Error::Unsupported(reason)) => {
+            Err(error @ (Error::Unsupported(_) | Error::Bind(_))) => {
+                let reason = error.to_string();
                 walk.refusals.push(Refusal { node: node.node.clone(), op: node.op.clone(), reason });
                 define_stand_ins(cx, node)?;
             }
@@ -203,11 +204,13 @@ fn known_scalar<'c>(cx: &mut Cx<'c>, kind: ScalarKind, text: &str) -> Result<Opt
     if !cx.symbols.knows(&expr) {
         return Ok(None);
     }
-    Ok(match kind {
-        ScalarKind::Int => Some(Val::Scalar(kind, cx.symbols.value(&cx.b, &expr)?)),
-        ScalarKind::Bool => Some(Val::Scalar(kind, cx.symbols.condition(&cx.b, &expr)?)),
-        _ => None,
-    })
+    let (found, value) = cx.symbols.number(&cx.b, &expr)?;
+    // A float whose expression is whole (`2.0*s0` written `2*s0`) is still a float.
+    if (kind, found) == (ScalarKind::Float, ScalarKind::Int) {
+        let wide = cx.b.index_cast(value, cx.b.elem("i64")?)?;
+        return Ok(Some(Val::Scalar(kind, cx.b.cast("sitofp", wide, cx.b.elem("f64")?)?)));
+    }
+    Ok((kind == found).then_some(Val::Scalar(kind, value)))
 }
 
 fn define_results<'c>(cx: &mut Cx<'c>, node: &Node, values: Vec<Val<'c>>) -> Result<()> {
@@ -218,8 +221,23 @@ fn define_results<'c>(cx: &mut Cx<'c>, node: &Node, values: Vec<Val<'c>>) -> Res
     for (result, value) in node.results.iter().zip(values) {
         if let Some(name) = &result.value {
             check_defined(cx, node, &result.ty, &value)?;
+            bind_symbol(cx, &result.ty, &value)?;
             cx.define(name, value)?;
         }
+    }
+    Ok(())
+}
+
+/// Binds the symbol that a number from data is known by from here on.
+fn bind_symbol<'c>(cx: &mut Cx<'c>, ty: &RecordType, value: &Val<'c>) -> Result<()> {
+    let (RecordType::Scalar { expr: Some(text), .. }, Val::Scalar(kind, value)) = (ty, value) else { return Ok(()) };
+    let expr: Expr = text.parse().map_err(|e| Error::Graph(format!("{e}")))?;
+    match (&expr, kind) {
+        (Expr::Sym(name), ScalarKind::Float) => cx.symbols.bind_real(name, *value),
+        (_, ScalarKind::Int) => {
+            cx.symbols.bind_from(&cx.b, &expr, *value)?;
+        }
+        _ => {}
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use m2m_graph::Graph;
 use m2m_mlir::{CmpI, Type, Value, attr};
 use m2m_record::{Argument, Dim, Input, InputRole, ModuleResult, ScalarKind, Type as RecordType};
 use m2m_tensor::Expr;
+use m2m_tensor::expr::Cmp;
 use std::collections::HashSet;
 
 /// Whether an input is a tensor that comes with the model.
@@ -156,6 +157,20 @@ pub fn assertions(cx: &mut Cx<'_>, graph: &Graph) -> Result<()> {
             let holds = cx.b.cmpi(CmpI::Sle, value, cx.b.const_index(max)?)?;
             cx.b.assert(holds, &format!("{} must be at most {max}", symbol.name))?;
         }
+    }
+    guards(cx, graph)
+}
+
+/// Checks the conditions on inputs that the program was exported under.
+fn guards(cx: &mut Cx<'_>, graph: &Graph) -> Result<()> {
+    for guard in &graph.guards {
+        // What is not an expression over the graph's symbols cannot be checked here, and capture has said so.
+        let Ok(expr) = guard.expr.parse::<Expr>() else { continue };
+        if !cx.symbols.knows(&expr) || matches!(&expr, Expr::Cmp(Cmp::Eq, a, b) if a == b) {
+            continue;
+        }
+        let holds = cx.symbols.condition(&cx.b, &expr)?;
+        cx.b.assert(holds, guard.message.as_deref().unwrap_or(&guard.expr))?;
     }
     Ok(())
 }

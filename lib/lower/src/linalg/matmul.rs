@@ -62,11 +62,16 @@ fn named<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, name: &str) -> Result<
 }
 
 /// `linear(input, weight, bias)`: `input: [*, k]`, `weight: [n, k]`, `bias: [n]` give `[*, n]`, `input @ weight.T + bias`.
-/// Leading axes are collapsed to one; the weight is read transposed, not copied.
+/// Leading axes are collapsed to one; the weight is read transposed, not copied. A weight `[k]` is one of `[1, k]` whose
+/// axis the result lacks.
 pub fn linear<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     let result = cx.result_type(node, 0)?;
     let (input, weight) = (cx.tensor(bound.tensor("input")?)?, cx.tensor(bound.tensor("weight")?)?);
     let bias = bound.opt_tensor("bias")?.map(|name| cx.tensor(name)).transpose()?;
+    let weight = match weight.shape.as_slice() {
+        [inner] => reshape(cx, &weight, &[Dim::Int(1), inner.clone()])?,
+        _ => weight,
+    };
     if weight.rank() != 2 || input.rank() == 0 {
         return Err(Error::unsupported(format!("linear of {:?} with weight {:?}", input.shape, weight.shape)));
     }

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use m2m_aten::bind::Bound;
 use m2m_mlir::Value;
 use m2m_record::{Arg, Dim, Node};
+use m2m_tensor::{Expr, expr};
 
 /// `reflection_padNd(self, padding)`: places before the first mirror at it, places behind the last mirror at that.
 pub fn reflection<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
@@ -88,11 +89,10 @@ pub fn im2col<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val
     Ok(vec![Val::Tensor(reshape(cx, &columns, &result.shape)?)])
 }
 
-/// `floor((extent - dilation*(kernel-1) - 1) / stride) + 1`, the number of windows along a padded axis.
+/// `floor((extent - dilation*(kernel-1) - 1) / stride) + 1` with the 1 inside of the division: the number of windows along a padded axis.
 fn windows(extent: &Dim, kernel: i64, stride: i64, dilation: i64) -> Result<Dim> {
     let reach = dilation.checked_mul(kernel - 1).and_then(|n| n.checked_add(1));
     let reach = reach.ok_or_else(|| Error::unsupported(format!("a dilation of {dilation}")))?;
-    let free = m2m_tensor::Expr::try_from(&spatial::grown(extent, -reach)?).map_err(|e| Error::Graph(e.to_string()))?;
-    let steps = m2m_tensor::expr::floor_div(free, m2m_tensor::Expr::Int(stride));
-    Ok(Dim::from(&m2m_tensor::expr::add([steps, m2m_tensor::Expr::Int(1)])))
+    let reached = Expr::try_from(&spatial::grown(extent, stride - reach)?).map_err(|e| Error::Graph(e.to_string()))?;
+    Ok(Dim::from(&expr::floor_div(reached, Expr::Int(stride))))
 }

@@ -38,10 +38,14 @@ pub fn ints_from(bound: &Bound<'_>, name: &str, rank: usize, least: i64) -> Resu
     }
 }
 
+/// A size as an expression.
+pub fn to_expr(dim: &Dim) -> Result<Expr> {
+    Expr::try_from(dim).map_err(|e| Error::Graph(e.to_string()))
+}
+
 /// `dim + n`.
 pub fn grown(dim: &Dim, n: i64) -> Result<Dim> {
-    let dim = Expr::try_from(dim).map_err(|e| Error::Graph(e.to_string()))?;
-    Ok(Dim::from(&expr::add([dim, Expr::Int(n)])))
+    Ok(Dim::from(&expr::add([to_expr(dim)?, Expr::Int(n)])))
 }
 
 /// An input with the batch axis that it may lack, given the number of spatial axes; and whether it lacked it.
@@ -58,19 +62,27 @@ pub fn batched<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, rank: usize) -> Result<(Tens
 
 /// Pads the last axes by constant amounts with one scalar.
 pub fn pad<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, low: &[i64], high: &[i64], fill: Value<'c>) -> Result<Tensor<'c>> {
-    if low.iter().chain(high).all(|n| *n == 0) {
+    let exprs = |amounts: &[i64]| -> Vec<Expr> { amounts.iter().copied().map(Expr::Int).collect() };
+    pad_by(cx, t, &exprs(low), &exprs(high), fill)
+}
+
+/// Pads the last axes with one scalar.
+pub fn pad_by<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, low: &[Expr], high: &[Expr], fill: Value<'c>) -> Result<Tensor<'c>> {
+    if low.iter().chain(high).all(|n| n.as_int() == Some(0)) {
         return Ok(t.clone());
     }
     let lead = t.rank() - low.len();
     let mut shape = t.shape.clone();
     for (axis, (low, high)) in low.iter().zip(high).enumerate() {
-        let total = low.checked_add(*high).ok_or_else(|| Error::unsupported(format!("padding by {low} and {high}")))?;
-        shape[lead + axis] = grown(&t.shape[lead + axis], total)?;
+        let sum = expr::add([to_expr(&t.shape[lead + axis])?, low.clone(), high.clone()]);
+        shape[lead + axis] = Dim::from(&sum);
     }
-    let sizes = |amounts: &[i64]| -> Vec<Size<'c>> {
-        std::iter::repeat_n(0, lead).chain(amounts.iter().copied()).map(Size::Static).collect()
+    let mut sizes = |amounts: &[Expr]| -> Result<Vec<Size<'c>>> {
+        let amounts: Vec<Dim> = std::iter::repeat_n(Dim::Int(0), lead).chain(amounts.iter().map(Dim::from)).collect();
+        cx.sizes(&amounts)
     };
-    let value = cx.b.pad(t.value, &sizes(low), &sizes(high), fill)?;
+    let (low, high) = (sizes(low)?, sizes(high)?);
+    let value = cx.b.pad(t.value, &low, &high, fill)?;
     cx.conform(value, t.dtype, &shape)
 }
 

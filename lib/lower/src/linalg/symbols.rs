@@ -4,8 +4,8 @@
 //! data. Expressions become `arith` on `index`, each canonical text once.
 
 use crate::error::{Error, Result};
-use m2m_mlir::{Builder, CmpI, Size, Value};
-use m2m_record::Dim;
+use m2m_mlir::{Builder, CmpF, CmpI, Size, Value};
+use m2m_record::{Dim, ScalarKind};
 use m2m_tensor::Expr;
 use m2m_tensor::expr::Cmp;
 use std::collections::HashMap;
@@ -14,6 +14,7 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub struct Symbols<'c> {
     values: HashMap<String, Value<'c>>,
+    reals: HashMap<String, Value<'c>>,
 }
 
 impl<'c> Symbols<'c> {
@@ -22,11 +23,39 @@ impl<'c> Symbols<'c> {
         self.values.entry(name.to_owned()).or_insert(value);
     }
 
+    /// Says what a symbol for a float is, as an `f64` value.
+    pub fn bind_real(&mut self, name: &str, value: Value<'c>) {
+        self.reals.entry(name.to_owned()).or_insert(value);
+    }
+
     /// Whether every symbol of an expression is bound.
     pub fn knows(&self, expr: &Expr) -> bool {
         let mut all = true;
-        expr.for_each_symbol(&mut |name| all &= self.values.contains_key(name));
+        expr.for_each_symbol(&mut |name| all &= self.values.contains_key(name) || self.reals.contains_key(name));
         all
+    }
+
+    /// The kind of number that an expression gives.
+    pub fn kind(&self, expr: &Expr) -> ScalarKind {
+        match expr {
+            Expr::Bool(_) | Expr::Cmp(..) | Expr::And(_) | Expr::Or(_) | Expr::Not(_) => ScalarKind::Bool,
+            Expr::Float(_) | Expr::Div(..) => ScalarKind::Float,
+            Expr::Sym(name) if self.reals.contains_key(name) => ScalarKind::Float,
+            Expr::Ceil(_) | Expr::Floor(_) | Expr::Trunc(_) => ScalarKind::Int,
+            other if other.operands().iter().any(|e| self.kind(e) == ScalarKind::Float) => ScalarKind::Float,
+            _ => ScalarKind::Int,
+        }
+    }
+
+    /// An expression of any kind: `index` for integers, `f64` for floats, `i1` for conditions.
+    pub fn number(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<(ScalarKind, Value<'c>)> {
+        let kind = self.kind(expr);
+        let value = match kind {
+            ScalarKind::Bool => self.condition(b, expr)?,
+            ScalarKind::Float => self.real(b, expr)?,
+            _ => self.value(b, expr)?,
+        };
+        Ok((kind, value))
     }
 
     /// Binds the symbol of a shape entry from the run-time size at that place: `s0` directly, `2*s0+1` by inversion.
@@ -99,15 +128,15 @@ impl<'c> Symbols<'c> {
             Expr::Mul(items) => self.fold(b, items, |b, x, y| b.muli(x, y)),
             Expr::Max(items) => self.fold(b, items, |b, x, y| b.maxsi(x, y)),
             Expr::Min(items) => self.fold(b, items, |b, x, y| b.minsi(x, y)),
-            Expr::FloorDiv(x, y) => Ok(b.floordivsi(self.value(b, x)?, self.value(b, y)?)?),
+            Expr::FloorDiv(x, y) => Ok(b.floordivsi(self.value(b, x)?, self.divisor(b, y)?)?),
             Expr::Mod(x, y) => {
-                let (x, y) = (self.value(b, x)?, self.value(b, y)?);
+                let (x, y) = (self.value(b, x)?, self.divisor(b, y)?);
                 let quotient = b.floordivsi(x, y)?;
                 Ok(b.subi(x, b.muli(quotient, y)?)?)
             }
             Expr::Ceil(inner) | Expr::Floor(inner) | Expr::Trunc(inner) => {
-                let Expr::Div(x, y) = inner.as_ref() else { return Err(not_integer(expr)) };
-                let (x, y) = (self.value(b, x)?, self.value(b, y)?);
+                let Expr::Div(x, y) = inner.as_ref() else { return self.rounded(b, expr, inner) };
+                let (x, y) = (self.value(b, x)?, self.divisor(b, y)?);
                 Ok(match expr {
                     Expr::Ceil(_) => b.ceildivsi(x, y)?,
                     Expr::Floor(_) => b.floordivsi(x, y)?,
@@ -127,6 +156,55 @@ impl<'c> Symbols<'c> {
             }
             _ => Err(not_integer(expr)),
         }
+    }
+
+    /// A float expression made an integer, computed in f64 as Python does.
+    fn rounded(&mut self, b: &Builder<'c>, expr: &Expr, inner: &Expr) -> Result<Value<'c>> {
+        let x = self.real(b, inner)?;
+        let x = match expr {
+            Expr::Ceil(_) => b.unary("math.ceil", x)?,
+            Expr::Floor(_) => b.unary("math.floor", x)?,
+            _ => x,
+        };
+        Ok(b.index_cast(b.cast("fptosi", x, b.elem("i64")?)?, b.index_type())?)
+    }
+
+    /// A float expression as an `f64` value. Expressions are nested no deeper than their parser allows.
+    fn real(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<Value<'c>> {
+        let (items, op): (&[Expr], Real<'c>) = match expr {
+            Expr::Float(x) => return Ok(b.const_float(b.elem("f64")?, *x)?),
+            Expr::Sym(name) if self.reals.contains_key(name) => return Ok(self.reals[name]),
+            Expr::Pow(x, y) => return Ok(b.binary("math.powf", self.real(b, x)?, self.real(b, y)?)?),
+            Expr::Max(items) => (items, |b, x, y| b.maximumf(x, y)),
+            Expr::Min(items) => (items, |b, x, y| b.minimumf(x, y)),
+            Expr::Add(items) => (items, |b, x, y| b.addf(x, y)),
+            Expr::Mul(items) => (items, |b, x, y| b.mulf(x, y)),
+            Expr::Div(x, y) => return Ok(b.divf(self.real(b, x)?, self.real(b, y)?)?),
+            whole => {
+                let wide = b.index_cast(self.value(b, whole)?, b.elem("i64")?)?;
+                return Ok(b.cast("sitofp", wide, b.elem("f64")?)?);
+            }
+        };
+        let mut result = None;
+        for item in items {
+            let value = self.real(b, item)?;
+            result = Some(match result {
+                None => value,
+                Some(so_far) => op(b, so_far, value)?,
+            });
+        }
+        result.ok_or_else(|| Error::Graph("an operation over no operands".into()))
+    }
+
+    /// A divisor, with 1 in place of a 0 that only an input outside the program's ranges can give: a machine division
+    /// by it would end the process before any assertion could speak.
+    fn divisor(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<Value<'c>> {
+        let value = self.value(b, expr)?;
+        if expr.as_int().is_some_and(|n| n != 0) {
+            return Ok(value);
+        }
+        let is_zero = b.cmpi(CmpI::Eq, value, b.const_index(0)?)?;
+        Ok(b.select(is_zero, b.const_index(1)?, value)?)
     }
 
     fn fold(
@@ -150,6 +228,17 @@ impl<'c> Symbols<'c> {
     pub fn condition(&mut self, b: &Builder<'c>, expr: &Expr) -> Result<Value<'c>> {
         match expr {
             Expr::Bool(value) => Ok(b.const_bool(*value)?),
+            Expr::Cmp(op, x, y) if self.kind(x) == ScalarKind::Float || self.kind(y) == ScalarKind::Float => {
+                let predicate = match op {
+                    Cmp::Eq => CmpF::Oeq,
+                    Cmp::Ne => CmpF::Une,
+                    Cmp::Lt => CmpF::Olt,
+                    Cmp::Le => CmpF::Ole,
+                    Cmp::Gt => CmpF::Ogt,
+                    Cmp::Ge => CmpF::Oge,
+                };
+                Ok(b.cmpf(predicate, self.real(b, x)?, self.real(b, y)?)?)
+            }
             Expr::Cmp(op, x, y) => {
                 let predicate = match op {
                     Cmp::Eq => CmpI::Eq,
@@ -185,6 +274,9 @@ impl<'c> Symbols<'c> {
         Ok(result)
     }
 }
+
+/// Arithmetic of two floats.
+type Real<'c> = fn(&Builder<'c>, Value<'c>, Value<'c>) -> std::result::Result<Value<'c>, m2m_mlir::Error>;
 
 fn not_integer(expr: &Expr) -> Error {
     Error::unsupported(format!("{expr} is not integer arithmetic"))

@@ -4,6 +4,7 @@
 //! `align_corners` `i * (in - 1) / (out - 1)`; `scale` is one over the given factor, or `in / out`. Definition: UpSample.h
 //! and the CPU kernel in PyTorch, which compute coordinates in f32 (f64 for f64 elements).
 
+pub mod grid;
 mod taps;
 
 use super::cx::{Cx, Tensor, Val};
@@ -134,16 +135,55 @@ fn weigh<'c>(
         let element = b.extract(input.value, place)?;
         return convert(b, element, input.dtype, s.dtype);
     };
-    let mut sum = None;
+    let mut terms = Vec::with_capacity(along.len());
     for tap in along {
         place.push(tap.place);
         let element = weigh(b, s, input, place, rest)?;
         place.pop();
-        let term = s.mul(element, tap.weight)?;
-        sum = Some(match sum {
-            None => term,
-            Some(so_far) => s.add(so_far, term)?,
-        });
+        terms.push(s.mul(element, tap.weight)?);
     }
-    sum.ok_or_else(|| Error::Graph("interpolation without neighbours".into()))
+    sum(s, terms)
+}
+
+/// As `weigh`, where elements outside of the input count as zeros. Those are weighed too, so that coordinates that are
+/// not finite give NaN, as they do in PyTorch.
+fn weigh_inside<'c>(
+    b: &Builder<'c>,
+    s: &Scalars<'_, 'c>,
+    input: &Tensor<'c>,
+    place: &mut Vec<Value<'c>>,
+    readings: &[Vec<grid::Reading<'c>>],
+) -> Result<Value<'c>> {
+    let zero = s.number(0.0)?;
+    let mut terms = Vec::new();
+    let lead = place.len();
+    for corner in corners(readings) {
+        place.truncate(lead);
+        place.extend(corner.iter().map(|reading| reading.0));
+        let inside: Vec<Value<'c>> = corner.iter().map(|reading| reading.2).collect();
+        let element = convert(b, b.extract(input.value, place)?, input.dtype, s.dtype)?;
+        let mut term = b.select(Indices { b }.all(&inside)?, element, zero)?;
+        for reading in corner.iter().rev() {
+            term = s.mul(term, reading.1)?;
+        }
+        terms.push(term);
+    }
+    place.truncate(lead);
+    sum(s, terms)
+}
+
+/// Every choice of one reading an axis, the last axis fastest.
+fn corners<'c>(readings: &[Vec<grid::Reading<'c>>]) -> Vec<Vec<grid::Reading<'c>>> {
+    readings.iter().fold(vec![Vec::new()], |corners, along| {
+        let longer = |corner: &Vec<_>, reading: &grid::Reading<'c>| {
+            corner.iter().copied().chain(std::iter::once(*reading)).collect()
+        };
+        corners.iter().flat_map(|corner| along.iter().map(move |reading| longer(corner, reading))).collect()
+    })
+}
+
+fn sum<'c>(s: &Scalars<'_, 'c>, terms: Vec<Value<'c>>) -> Result<Value<'c>> {
+    let mut terms = terms.into_iter();
+    let first = terms.next().ok_or_else(|| Error::Graph("interpolation without neighbours".into()))?;
+    terms.try_fold(first, |so_far, term| s.add(so_far, term))
 }

@@ -4,8 +4,9 @@ use super::cx::{Cx, Tensor, Val};
 use super::elementwise::{self, Operand};
 use crate::error::{Error, Result};
 use m2m_aten::bind::Bound;
+use m2m_mlir::types::DYNAMIC;
 use m2m_mlir::{CmpI, Size, Value};
-use m2m_record::{Arg, Dim, Node, TensorType};
+use m2m_record::{Arg, DType, Dim, Node, TensorType};
 use m2m_tensor::Expr;
 use m2m_tensor::expr;
 
@@ -54,12 +55,25 @@ pub fn reshape<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, shape: &[Dim]) -> Result<Ten
         })
         .collect();
     value = cx.conform(value, t.dtype, &between)?.value;
+    let unknown = |z: &Range| shape[z.clone()].iter().filter(|d| d.as_int().is_none()).count();
+    if groups.iter().any(|(_, z)| unknown(z) > 1) {
+        return by_sizes(cx, value, t.dtype, shape);
+    }
     if groups.iter().any(|(_, z)| z.len() != 1) || (groups.is_empty() && !to.is_empty()) {
         let axes: Vec<Vec<usize>> = groups.iter().map(|(_, z)| z.clone().collect()).collect();
         let sizes = cx.sizes(shape)?;
         value = cx.b.expand_shape(value, &axes, &sizes)?;
     }
     cx.conform(value, t.dtype, shape)
+}
+
+/// A reshape that is told its sizes: LLVM 22 crashes where `expand_shape` makes two unknown sizes of one.
+fn by_sizes<'c>(cx: &mut Cx<'c>, value: Value<'c>, dtype: DType, shape: &[Dim]) -> Result<Tensor<'c>> {
+    let sizes = shape.iter().map(|dim| cx.size_value(dim)).collect::<Result<Vec<_>>>()?;
+    let sizes = cx.b.from_elements(&[shape.len() as i64], &sizes)?;
+    let dims: Vec<i64> = shape.iter().map(|d| d.as_int().unwrap_or(DYNAMIC)).collect();
+    let value = cx.b.reshape(value, sizes, &dims)?;
+    cx.conform(value, dtype, shape)
 }
 
 fn exprs(shape: &[Dim]) -> Result<Vec<Expr>> {
@@ -156,7 +170,7 @@ pub fn broadcast<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, shape: &[Dim]) -> Result<T
 }
 
 /// A position that may count from the end, brought into `0..=extent`.
-fn clamp_position<'c>(cx: &mut Cx<'c>, position: &Arg, extent: &Dim) -> Result<Size<'c>> {
+pub fn clamp_position<'c>(cx: &mut Cx<'c>, position: &Arg, extent: &Dim) -> Result<Size<'c>> {
     if let (Arg::Int(n), Dim::Int(extent)) = (position, extent) {
         let from_start = if *n < 0 { n.saturating_add(*extent) } else { *n };
         return Ok(Size::Static(from_start.clamp(0, *extent)));
@@ -250,30 +264,40 @@ pub fn convert<'c>(cx: &mut Cx<'c>, t: Tensor<'c>, like: &TensorType) -> Result<
     elementwise::emit(cx, &ty, &[Operand::Tensor(t)], from, common, |_, v: &[Value<'c>]| Ok(v[0]))
 }
 
-/// `constant_pad_nd(self, pad, value)`: pairs of (before, after) from the last axis on; negative ones crop.
+/// `constant_pad_nd(self, pad, value)`: pairs of (before, after) from the last axis on. Negative numbers crop; sizes known
+/// only at run time are taken to be none of them.
 pub fn constant_pad<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     let result = cx.result_type(node, 0)?.clone();
     let mut t = self_tensor(cx, bound)?;
-    let pads = bound.ints("pad")?;
-    let (mut low, mut high) = (vec![0i64; t.rank()], vec![0i64; t.rank()]);
+    let pads = bound.sym_ints("pad")?;
+    let (mut low, mut high) = (vec![Size::Static(0); t.rank()], vec![Size::Static(0); t.rank()]);
     for (k, pair) in pads.chunks(2).enumerate() {
         let axis = t.rank().checked_sub(k + 1).ok_or_else(|| Error::Graph("more pads than axes".into()))?;
-        low[axis] = pair[0];
-        high[axis] = pair.get(1).copied().unwrap_or(0);
+        let (before, after) = (cx.size_arg(&pair[0])?, pair.get(1).map_or(Ok(Size::Static(0)), |a| cx.size_arg(a))?);
+        t = crop(cx, &t, axis, below_zero(before), below_zero(after))?;
+        (low[axis], high[axis]) = (at_least_zero(before), at_least_zero(after));
     }
-    for axis in 0..t.rank() {
-        let (before, after) = (low[axis].min(0), high[axis].min(0));
-        if before < 0 || after < 0 {
-            let old = Expr::try_from(&t.shape[axis]).map_err(|e| Error::Graph(e.to_string()))?;
-            let extent = Dim::from(&expr::add([old, Expr::Int(before), Expr::Int(after)]));
-            t = slice_axis(cx, &t, axis, Size::Static(-before), 1, &extent)?;
-        }
-    }
-    let size = |n: &i64| Size::Static((*n).max(0));
     let fill = super::scalar::Scalars::new(&cx.b, t.dtype).literal(bound.arg("value")?)?;
-    let (low, high): (Vec<_>, Vec<_>) = (low.iter().map(size).collect(), high.iter().map(size).collect());
     let value = cx.b.pad(t.value, &low, &high, fill)?;
     one(cx.conform(value, t.dtype, &result.shape)?)
+}
+
+fn below_zero(size: Size<'_>) -> i64 {
+    if let Size::Static(n) = size { n.min(0) } else { 0 }
+}
+
+fn at_least_zero(size: Size<'_>) -> Size<'_> {
+    if let Size::Static(n) = size { Size::Static(n.max(0)) } else { size }
+}
+
+/// A tensor without `-before` leading and `-after` trailing positions of an axis.
+fn crop<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, axis: usize, before: i64, after: i64) -> Result<Tensor<'c>> {
+    if before == 0 && after == 0 {
+        return Ok(t.clone());
+    }
+    let old = Expr::try_from(&t.shape[axis]).map_err(|e| Error::Graph(e.to_string()))?;
+    let extent = Dim::from(&expr::add([old, Expr::Int(before), Expr::Int(after)]));
+    slice_axis(cx, t, axis, Size::Static(-before), 1, &extent)
 }
 
 #[cfg(test)]

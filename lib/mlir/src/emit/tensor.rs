@@ -167,6 +167,9 @@ impl<'c> Builder<'c> {
         sizes: &[Size<'c>],
         strides: &[Size<'c>],
     ) -> Result<Value<'c>, Error> {
+        if holds_nothing(sizes) {
+            return self.empty(sizes, types::element(tensor.r#type()));
+        }
         let result = types::tensor(&numbers(sizes), types::element(tensor.r#type()));
         self.slice("tensor.extract_slice", &[tensor], [offsets, sizes, strides], result)
     }
@@ -180,6 +183,9 @@ impl<'c> Builder<'c> {
         sizes: &[Size<'c>],
         strides: &[Size<'c>],
     ) -> Result<Value<'c>, Error> {
+        if holds_nothing(sizes) {
+            return Ok(whole);
+        }
         self.slice("tensor.insert_slice", &[part, whole], [offsets, sizes, strides], whole.r#type())
     }
 
@@ -219,6 +225,12 @@ impl<'c> Builder<'c> {
         }
         let shape: Vec<i64> =
             dims.iter().zip(low).zip(high).map(|((&dim, low), high)| padded(dim, *low, *high)).collect();
+        if dims.contains(&0) {
+            let axis_size = |axis: usize, size| self.add_sizes(self.add_sizes(size, low[axis])?, high[axis]);
+            let sizes = self.sizes(tensor)?.into_iter().enumerate().map(|(axis, size)| axis_size(axis, size));
+            let out = self.empty(&sizes.collect::<Result<Vec<_>, _>>()?, types::element(tensor.r#type()))?;
+            return self.fill(scalar, out);
+        }
         let (low_values, high_values) = (values(low), values(high));
         let segments = [1, count(&low_values), count(&high_values)];
         let operands: Vec<_> = std::iter::once(tensor).chain(low_values).chain(high_values).collect();
@@ -281,6 +293,12 @@ impl<'c> Builder<'c> {
             _ => Ok(Size::Value(self.muli(self.size_value(lhs)?, self.size_value(rhs)?)?)),
         }
     }
+}
+
+/// Whether a box of these sizes is seen to be empty. LLVM refuses to take such a part of a buffer, as its first element
+/// would be outside.
+fn holds_nothing(sizes: &[Size<'_>]) -> bool {
+    sizes.contains(&Size::Static(0))
 }
 
 fn padded(dim: i64, low: Size<'_>, high: Size<'_>) -> i64 {

@@ -19,6 +19,8 @@ unsafe extern "C" {
     fn m2m_jit_register(registry: MlirDialectRegistry);
     fn m2m_jit_prepare_entry(module: MlirModule, entry: MlirStringRef) -> bool;
     fn m2m_jit_prepare_bodies(module: MlirModule);
+    fn m2m_jit_outline(module: MlirModule);
+    fn m2m_jit_mark_nests(module: MlirModule);
     fn m2m_jit_symbol(index: usize, address: *mut *mut c_void) -> *const c_char;
     fn m2m_jit_open(limit: usize) -> *mut c_void;
     fn m2m_jit_invoke(session: *mut c_void, function: Packed, arguments: *mut *mut c_void) -> bool;
@@ -88,6 +90,18 @@ pub(super) fn prepare_entry(module: &Module<'_>, entry: &str) -> bool {
 pub(super) fn prepare_bodies(module: &Module<'_>) {
     // SAFETY: as above.
     unsafe { m2m_jit_prepare_bodies(module.to_raw()) };
+}
+
+/// Moves loop nests into functions of their own.
+pub(super) fn outline(module: &Module<'_>) {
+    // SAFETY: as above.
+    unsafe { m2m_jit_outline(module.to_raw()) };
+}
+
+/// Marks the functions of loop nests, once they are in the LLVM dialect.
+pub(super) fn mark_nests(module: &Module<'_>) {
+    // SAFETY: as above.
+    unsafe { m2m_jit_mark_nests(module.to_raw()) };
 }
 
 /// Compiled code.

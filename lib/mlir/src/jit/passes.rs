@@ -18,7 +18,7 @@ fn scalars() -> String {
     format!(
         "builtin.module(func.func(convert-elementwise-to-linalg,\
          arith-emulate-unsupported-floats{{source-types={NARROW} target-type=f32}},\
-         math-extend-to-supported-types{{target-type=f32}}),canonicalize,cse)"
+         math-extend-to-supported-types{{target-type=f32}}),canonicalize)"
     )
 }
 
@@ -31,9 +31,11 @@ const BUFFERS: &str = "builtin.module(\
     bufferization-lower-deallocations,convert-bufferization-to-memref,cse,canonicalize,\
     func.func(optimize-allocation-liveness))";
 
-/// Buffers to the LLVM dialect. log1p is left to libm: its approximation as log(1 + x) is wrong near zero.
-const MACHINE: &str = "builtin.module(\
-    func.func(convert-linalg-to-loops,memref-expand,arith-expand{include-bf16=true}),\
+/// Loops of scalars.
+const LOOPS: &str = "builtin.module(func.func(convert-linalg-to-loops,memref-expand),canonicalize,cse)";
+
+/// Loops to the LLVM dialect. log1p is left to libm: its approximation as log(1 + x) is wrong near zero.
+const MACHINE: &str = "builtin.module(func.func(arith-expand{include-bf16=true}),\
     expand-strided-metadata,lower-affine,convert-scf-to-cf,convert-complex-to-standard,\
     convert-math-to-funcs{convert-ctlz=false},convert-math-to-llvm{approximate-log1p=false},convert-math-to-libm,\
     convert-complex-to-llvm,convert-ub-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,\
@@ -47,7 +49,11 @@ pub(super) fn lower<'c>(context: &'c melior::Context, module: &mut Module<'c>, e
     run(context, module, "preparation of bodies", &scalars())?;
     ffi::prepare_bodies(module);
     run(context, module, "bufferization", BUFFERS)?;
-    run(context, module, "conversion to LLVM", MACHINE)
+    run(context, module, "conversion to loops", LOOPS)?;
+    ffi::outline(module);
+    run(context, module, "conversion to LLVM", MACHINE)?;
+    ffi::mark_nests(module);
+    Ok(())
 }
 
 fn run<'c>(

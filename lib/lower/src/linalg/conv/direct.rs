@@ -1,6 +1,6 @@
 //! Convolutions of inputs that are padded already, as the named operation for their rank and groups where there is one.
 
-use super::fixed;
+use super::part;
 use crate::error::{Error, Result};
 use crate::linalg::cx::{Cx, Tensor};
 use crate::linalg::elementwise::into_mlir;
@@ -28,17 +28,12 @@ pub fn emit<'c>(
     steps: &Steps<'_>,
     groups: i64,
 ) -> Result<Tensor<'c>> {
-    let channels = fixed("channels", &input.shape[1])?;
-    let filters = fixed("filters", &weight.shape[0])?;
-    if channels % groups != 0 || filters % groups != 0 {
-        return Err(Error::Graph(format!("{channels} channels and {filters} filters in {groups} groups")));
-    }
     let rank = steps.stride.len();
     if groups == 1 {
         let names = ["linalg.conv_1d_ncw_fcw", "linalg.conv_2d_nchw_fchw", "linalg.conv_3d_ncdhw_fcdhw"];
         return named(cx, names[rank - 1], input, weight, init, steps);
     }
-    if groups == channels && channels == filters {
+    if weight.shape[0] == Dim::Int(groups) && weight.shape[1] == Dim::Int(1) {
         let names = [
             "linalg.depthwise_conv_1d_ncw_cw",
             "linalg.depthwise_conv_2d_nchw_chw",
@@ -49,7 +44,7 @@ pub fn emit<'c>(
         return named(cx, names[rank - 1], input, &weight, init, steps);
     }
     let shape = init.shape.clone();
-    let split = Split { groups, channels: channels / groups, filters: filters / groups };
+    let split = Split { groups, channels: weight.shape[1].clone(), filters: part(&weight.shape[0], groups)? };
     let input = split.input(cx, input, rank)?;
     let weight = split.weight(cx, weight, rank)?;
     let init = split.output(cx, &init, rank)?;
@@ -84,26 +79,26 @@ fn named<'c>(
 /// How channels and filters are split: each group has so many.
 struct Split {
     groups: i64,
-    channels: i64,
-    filters: i64,
+    channels: Dim,
+    filters: Dim,
 }
 
 impl Split {
     /// `[N, C, *]` as `[N, G, C/G, *]`, with height 1 for a line.
     fn input<'c>(&self, cx: &mut Cx<'c>, t: &Tensor<'c>, rank: usize) -> Result<Tensor<'c>> {
-        let lead = [t.shape[0].clone(), Dim::Int(self.groups), Dim::Int(self.channels)];
+        let lead = [t.shape[0].clone(), Dim::Int(self.groups), self.channels.clone()];
         reshape(cx, t, &planes(&lead, &t.shape[LEAD..], rank))
     }
 
     /// `[F, C/G, *]` as `[G, F/G, C/G, *]`, with height 1 for a line.
     fn weight<'c>(&self, cx: &mut Cx<'c>, t: &Tensor<'c>, rank: usize) -> Result<Tensor<'c>> {
-        let lead = [self.groups, self.filters, self.channels].map(Dim::Int);
+        let lead = [Dim::Int(self.groups), self.filters.clone(), self.channels.clone()];
         reshape(cx, t, &planes(&lead, &t.shape[LEAD..], rank))
     }
 
     /// `[N, F, *]` as `[N, G, F/G, *]`, with height 1 for a line.
     fn output<'c>(&self, cx: &mut Cx<'c>, t: &Tensor<'c>, rank: usize) -> Result<Tensor<'c>> {
-        let lead = [t.shape[0].clone(), Dim::Int(self.groups), Dim::Int(self.filters)];
+        let lead = [t.shape[0].clone(), Dim::Int(self.groups), self.filters.clone()];
         reshape(cx, t, &planes(&lead, &t.shape[LEAD..], rank))
     }
 }

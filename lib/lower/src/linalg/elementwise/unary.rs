@@ -213,7 +213,10 @@ fn clamp_to<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, low: &Arg, high: &Arg) -> Res
 
 /// `min(max(x, min), max)`
 pub fn clamp<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, bound: &Bound) -> Result<Value<'c>> {
-    clamp_to(s, x, bound.arg("min")?, bound.arg("max")?)
+    let (low, high) = (bound.arg("min")?, bound.arg("max")?);
+    let is_nan = |bound: &Arg| matches!(bound, Arg::Float(x) if x.0.is_nan());
+    // A bound that is NaN makes everything NaN.
+    if is_nan(low) || is_nan(high) { s.number(f64::NAN) } else { clamp_to(s, x, low, high) }
 }
 
 /// `min(max(x, min_val), max_val)`

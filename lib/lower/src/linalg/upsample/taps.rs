@@ -141,8 +141,7 @@ impl<'c> Axis<'c> {
         let first = p.b.minsi(first, p.linear(self.input, 1, -1)?)?;
         let t = s.sub(x, Self::real(s, first)?)?;
         let t = s.minimum(s.maximum(t, zero)?, one)?;
-        let u = s.sub(one, t)?;
-        let weights = [far(s, s.add(t, one)?)?, near(s, t)?, near(s, u)?, far(s, s.add(u, one)?)?];
+        let weights = cubic_weights(s, t)?;
         let mut taps = Vec::with_capacity(weights.len());
         for (offset, weight) in (-1..).zip(weights) {
             taps.push(Tap { place: p.clamp(p.linear(first, 1, offset)?, self.input)?, weight });
@@ -153,6 +152,21 @@ impl<'c> Axis<'c> {
 
 /// The sharpness of the cubic convolution.
 const A: f64 = -0.75;
+
+/// Weights of the four elements around a coordinate that lies `t` behind the second of them.
+pub fn cubic_weights<'c>(s: &Scalars<'_, 'c>, t: Value<'c>) -> Result<[Value<'c>; 4]> {
+    let one = s.number(1.0)?;
+    let u = s.sub(one, t)?;
+    Ok([far(s, s.add(t, one)?)?, near(s, t)?, near(s, u)?, far(s, s.add(u, one)?)?])
+}
+
+/// A whole float as an index, those below -1 as -1 and those above `most` as `most`; NaN gives -1.
+pub fn floor_within<'c>(p: &Indices<'_, 'c>, s: &Scalars<'_, 'c>, x: Value<'c>, most: Value<'c>) -> Result<Value<'c>> {
+    let x = p.b.maxnumf(p.b.minnumf(x, most)?, s.number(-1.0)?)?;
+    let x = p.b.select(s.is_nan(x)?, s.number(-1.0)?, x)?;
+    let wide = p.b.cast("fptosi", x, p.b.elem("i64")?)?;
+    Ok(p.b.index_cast(wide, p.b.index_type())?)
+}
 
 /// `((A + 2) x - (A + 3)) x^2 + 1`, for distances up to 1.
 fn near<'c>(s: &Scalars<'_, 'c>, x: Value<'c>) -> Result<Value<'c>> {

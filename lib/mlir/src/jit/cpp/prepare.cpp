@@ -174,6 +174,25 @@ static void orderLoops(RewriterBase &rewriter, ModuleOp module) {
   }
 }
 
+// Gives every user an undefined or filled tensor of its own. A shared one must be copied before each write, and the time
+// to find that out grows with the square of its users.
+template <class Op>
+static void unshare(RewriterBase &rewriter, ModuleOp module) {
+  SmallVector<Op> ops;
+  module.walk([&](Op op) {
+    if (op->getNumResults() == 1 && !op->getResult(0).use_empty() && !op->getResult(0).hasOneUse())
+      ops.push_back(op);
+  });
+  for (Op op : ops)
+    for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(op->getResult(0).getUses()))) {
+      if (isa<tensor::DimOp>(use.getOwner()))
+        continue;
+      rewriter.setInsertionPoint(use.getOwner());
+      Operation *own = rewriter.clone(*op);
+      rewriter.modifyOpInPlace(use.getOwner(), [&] { use.set(own->getResult(0)); });
+    }
+}
+
 // Results that are scalars become 0-d tensors, so that every result comes back as a memref.
 static void wrapScalarResults(RewriterBase &rewriter, func::FuncOp entry) {
   SmallVector<Type> results;
@@ -213,4 +232,6 @@ extern "C" void m2m_jit_prepare_bodies(MlirModule raw) {
   replaceByteFloats(rewriter, module);
   replaceExpm1(rewriter, module);
   orderLoops(rewriter, module);
+  unshare<linalg::FillOp>(rewriter, module);
+  unshare<tensor::EmptyOp>(rewriter, module);
 }
