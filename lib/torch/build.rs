@@ -53,7 +53,9 @@ fn libtorch() -> Option<PathBuf> {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let own = manifest.ancestors().nth(2).map(|root| root.join(".env").join("libtorch").join("torch"));
     let found = own.into_iter().chain(find::beside_python());
-    found.into_iter().find(|folder| find::is_there(folder) && folder.join("include").is_dir() && find::is_of_release(folder))
+    found
+        .into_iter()
+        .find(|folder| find::is_there(folder) && folder.join("include").is_dir() && find::is_of_release(folder))
 }
 
 fn compile(libtorch: &Path, shim: &Path) {

@@ -134,7 +134,10 @@ impl<'g> Body<'g> {
             };
             step.results.iter().flatten().for_each(|slot| last(*slot));
             match &step.action {
-                Action::Call(_, args) | Action::Symbolic(_, args) | Action::Defined(_, args) | Action::Region(_, args) => {
+                Action::Call(_, args)
+                | Action::Symbolic(_, args)
+                | Action::Defined(_, args)
+                | Action::Region(_, args) => {
                     args.iter().for_each(|arg| arg.for_each_slot(&mut last));
                 }
                 Action::Inner(_) => {}
@@ -173,7 +176,9 @@ fn mention<'g>(ty: &'g Type, symbols: &'g [m2m_record::Symbol], known: &mut Hash
         _ => {}
     }
     for expr in texts.iter().filter_map(|text| text.parse::<Expr>().ok()) {
-        expr.for_each_symbol(&mut |name| known.extend(symbols.iter().find(|s| s.name == name).map(|s| s.name.as_str())));
+        expr.for_each_symbol(&mut |name| {
+            known.extend(symbols.iter().find(|s| s.name == name).map(|s| s.name.as_str()))
+        });
     }
 }
 
@@ -238,7 +243,9 @@ fn ordered(node: &Node, names: &[&str], numbers: &HashMap<&str, usize>) -> Resul
     let mut given = templates(&node.args, numbers)?;
     for (name, arg) in &node.kwargs {
         let at = names.iter().position(|known| known == name);
-        let at = at.ok_or_else(|| Error::value(format!("no argument is named {name:?}; its schema has {}", names.join(", "))))?;
+        let at = at.ok_or_else(|| {
+            Error::value(format!("no argument is named {name:?}; its schema has {}", names.join(", ")))
+        })?;
         while given.len() <= at {
             given.push(Template::Absent);
         }
@@ -258,11 +265,14 @@ fn templates(args: &[Arg], numbers: &HashMap<&str, usize>) -> Result<Vec<Templat
 fn template(arg: &Arg, numbers: &HashMap<&str, usize>) -> Result<Template, Error> {
     match arg {
         Arg::Value(name) => number(numbers, name).map(Template::Slot),
-        Arg::Sym(text) => text.parse().map(Template::Symbolic).map_err(|e: m2m_tensor::expr::ParseError| Error::value(e.to_string())),
+        Arg::Sym(text) => {
+            text.parse().map(Template::Symbolic).map_err(|e: m2m_tensor::expr::ParseError| Error::value(e.to_string()))
+        }
         Arg::List(items) => {
             let items = templates(items, numbers)?;
             if items.iter().all(|item| matches!(item, Template::Constant(_))) {
-                let values = items.into_iter().map(|item| if let Template::Constant(v) = item { v } else { Value::None });
+                let values =
+                    items.into_iter().map(|item| if let Template::Constant(v) = item { v } else { Value::None });
                 return Ok(Template::Constant(Value::List(values.collect())));
             }
             Ok(Template::List(items))
@@ -285,7 +295,9 @@ pub fn constant(arg: &Arg) -> Result<Value, Error> {
         Arg::Device(device) => Value::Str(if device.starts_with("meta") { "meta" } else { "cpu" }.to_owned()),
         Arg::Layout(name) => Value::Int(named("layout", name, LAYOUTS)?),
         Arg::MemoryFormat(name) => Value::Int(named("memory format", name, MEMORY_FORMATS)?),
-        other => return Err(Error::value(format!("an argument of this kind cannot be given to an operator: {other:?}"))),
+        other => {
+            return Err(Error::value(format!("an argument of this kind cannot be given to an operator: {other:?}")));
+        }
     })
 }
 

@@ -110,7 +110,13 @@ impl Engine {
     ///
     /// # Safety
     /// As for `Tensor::over`.
-    pub(crate) unsafe fn over(&self, at: *mut u8, dtype: DType, shape: &[i64], strides: &[i64]) -> Result<Tensor, Error> {
+    pub(crate) unsafe fn over(
+        &self,
+        at: *mut u8,
+        dtype: DType,
+        shape: &[i64],
+        strides: &[i64],
+    ) -> Result<Tensor, Error> {
         // SAFETY: the caller vouches for it.
         unsafe { Tensor::over(self.api, at, dtype, shape, strides) }
     }
@@ -128,7 +134,9 @@ impl Engine {
         let dtype = dtype.map_or(Ok(-1), code)?;
         let mut saved = Autocast::default();
         // SAFETY: the name ends, and the struct is the shim's.
-        if unsafe { (self.api.autocast_enter)(name.as_ptr(), dtype, is_enabled.into(), is_cached.into(), &mut saved) } != 0 {
+        if unsafe { (self.api.autocast_enter)(name.as_ptr(), dtype, is_enabled.into(), is_cached.into(), &mut saved) }
+            != 0
+        {
             return Err(self.api.failure());
         }
         let result = body();
@@ -186,7 +194,8 @@ impl Operator {
     pub fn call(&self, arguments: &[RawValue]) -> Result<Vec<Value>, Error> {
         let (mut results, mut count) = (std::ptr::null(), 0);
         // SAFETY: the arguments and what they point to live until the call returns; the shim checks their kinds.
-        let called = unsafe { (self.api.call)(self.raw, arguments.as_ptr(), arguments.len(), &mut results, &mut count) };
+        let called =
+            unsafe { (self.api.call)(self.raw, arguments.as_ptr(), arguments.len(), &mut results, &mut count) };
         let given = (0..count).map(|k| {
             // SAFETY: the shim returned so many values, which stay until the next call.
             taken(unsafe { &*results.add(k) }, self.api)
@@ -210,7 +219,11 @@ fn taken(raw: &RawValue, api: &'static Api) -> Result<Value, Error> {
         Tag::Complex => Value::Complex(raw.real, raw.imaginary),
         Tag::Str => {
             // SAFETY: the shim keeps so many bytes until the next call.
-            let bytes = if raw.count == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(raw.pointer.cast(), raw.count) } };
+            let bytes = if raw.count == 0 {
+                &[][..]
+            } else {
+                unsafe { std::slice::from_raw_parts(raw.pointer.cast(), raw.count) }
+            };
             Value::Str(String::from_utf8_lossy(bytes).into_owned())
         }
         Tag::List => {

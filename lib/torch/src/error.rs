@@ -11,7 +11,9 @@ pub const HOW: &str = "any PyTorch 2.13 serves, `pip install torch==2.13.0`; it 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The crate was built where libtorch was not.
-    #[error("this program was built without libtorch, so it has no engine torch; build it again with PyTorch 2.13 at hand: {HOW}")]
+    #[error(
+        "this program was built without libtorch, so it has no engine torch; build it again with PyTorch 2.13 at hand: {HOW}"
+    )]
     NotBuilt,
     /// There is no libtorch on this machine.
     #[error("libtorch is not found; {HOW}")]

@@ -63,7 +63,15 @@ pub struct RawValue {
 impl RawValue {
     /// A value of a kind without contents.
     pub const fn of(tag: Tag) -> RawValue {
-        RawValue { tag: tag as i32, unused: 0, integer: 0, real: 0.0, imaginary: 0.0, pointer: std::ptr::null(), count: 0 }
+        RawValue {
+            tag: tag as i32,
+            unused: 0,
+            integer: 0,
+            real: 0.0,
+            imaginary: 0.0,
+            pointer: std::ptr::null(),
+            count: 0,
+        }
     }
 }
 
@@ -205,7 +213,8 @@ fn open(folder: &Path, shim: &[u8]) -> Result<Api, (String, String)> {
     std::io::Write::write_all(&mut file, shim).map_err(|error| failed(error.to_string()))?;
     let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
     // SAFETY: the shim has no initialisers of its own; it is never closed.
-    let shim = unsafe { Library::open(Some(&path), RTLD_LAZY | RTLD_LOCAL) }.map_err(|error| failed(error.to_string()))?;
+    let shim =
+        unsafe { Library::open(Some(&path), RTLD_LAZY | RTLD_LOCAL) }.map_err(|error| failed(error.to_string()))?;
     let api = Api::of(&shim).map_err(|error| failed(error.to_string()))?;
     std::mem::forget(shim);
     Ok(api)

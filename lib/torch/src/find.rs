@@ -61,14 +61,20 @@ fn first_python() -> Option<PathBuf> {
 fn under(lib: &Path) -> Option<PathBuf> {
     let mut pythons: Vec<PathBuf> = std::fs::read_dir(lib).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
     pythons.sort();
-    let named = pythons.into_iter().filter(|path| path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"python3")));
-    named.flat_map(|path| ["site-packages", "dist-packages"].map(|kind| path.join(kind).join("torch"))).find(|t| is_there(t))
+    let named = pythons
+        .into_iter()
+        .filter(|path| path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"python3")));
+    named
+        .flat_map(|path| ["site-packages", "dist-packages"].map(|kind| path.join(kind).join("torch")))
+        .find(|t| is_there(t))
 }
 
 /// The folder that the active Python tells, without importing it.
 pub fn ask_python() -> Option<PathBuf> {
-    let program = "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')";
-    let output = Command::new("python3").args(["-c", program]).output().ok().filter(|output| output.status.success())?;
+    let program =
+        "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')";
+    let output =
+        Command::new("python3").args(["-c", program]).output().ok().filter(|output| output.status.success())?;
     let path = String::from_utf8(output.stdout).ok()?;
     Some(PathBuf::from(OsString::from(path.trim()))).filter(|folder| is_there(folder))
 }

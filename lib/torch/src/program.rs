@@ -100,7 +100,11 @@ impl<'g> Program<'g> {
     ) -> Result<Vec<Value>, Error> {
         let expected = body.graph.inputs.len();
         if inputs.len() != expected {
-            return Err(Error::value(format!("graph {:?} has {expected} inputs; {} are given", body.graph.id, inputs.len())));
+            return Err(Error::value(format!(
+                "graph {:?} has {expected} inputs; {} are given",
+                body.graph.id,
+                inputs.len()
+            )));
         }
         let mut values = inputs;
         values.resize(body.slots, Value::None);
@@ -147,7 +151,8 @@ impl<'g> Program<'g> {
         scratch: &mut Scratch,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Value>, Error> {
-        let all = |args: &[Template]| args.iter().map(|arg| filled(arg, values, symbols)).collect::<Result<Vec<_>, _>>();
+        let all =
+            |args: &[Template]| args.iter().map(|arg| filled(arg, values, symbols)).collect::<Result<Vec<_>, _>>();
         match action {
             Action::Call(operator, args) => {
                 scratch.clear();

@@ -68,7 +68,10 @@ impl Region {
             ("strict_mode" | "run_const_graph", [Arg::Graph(body), Arg::List(operands)]) => {
                 (Region::Inline(body.clone()), operands.clone())
             }
-            ("wrap_with_autocast", [Arg::Str(device), dtype, Arg::Bool(is_enabled), cached, Arg::Graph(body), operands @ ..]) => {
+            (
+                "wrap_with_autocast",
+                [Arg::Str(device), dtype, Arg::Bool(is_enabled), cached, Arg::Graph(body), operands @ ..],
+            ) => {
                 let dtype = match dtype {
                     Arg::DType(dtype) => Some(*dtype),
                     Arg::Null => None,
@@ -161,7 +164,9 @@ fn lists<const N: usize>(operands: Vec<Value>) -> Result<[Vec<Value>; N], Error>
 /// Whether a predicate holds.
 fn truth(program: &Program<'_>, value: &Value) -> Result<bool, Error> {
     let number = match value {
-        Value::Tensor(_) => program.engine().call("aten.item.default", std::slice::from_ref(value))?.pop().unwrap_or(Value::None),
+        Value::Tensor(_) => {
+            program.engine().call("aten.item.default", std::slice::from_ref(value))?.pop().unwrap_or(Value::None)
+        }
         other => other.clone(),
     };
     Ok(number.float()? != 0.0)
@@ -184,7 +189,8 @@ fn slices(program: &Program<'_>, mapped: &[Value], row: i64) -> Result<Vec<Value
 
 /// Rows put together again, result by result.
 fn stacked(program: &Program<'_>, rows: Vec<Vec<Value>>) -> Result<Vec<Value>, Error> {
-    let count = rows.first().map(Vec::len).ok_or_else(|| Error::value("a map over no rows, whose results have no shape"))?;
+    let count =
+        rows.first().map(Vec::len).ok_or_else(|| Error::value("a map over no rows, whose results have no shape"))?;
     let stack = |k: usize| {
         let parts = rows.iter().map(|row| row.get(k).cloned().unwrap_or(Value::None)).collect();
         let stacked: Tensor = program.engine().tensor("aten.stack.default", &[Value::List(parts), Value::Int(0)])?;

@@ -63,7 +63,8 @@ pub fn run(engine: &Engine, session: &Session<'_>, watch: &mut Watch<'_>) -> Res
     let mut pieces: Vec<Piece<'_>> = graph.inputs.iter().filter_map(Piece::of).collect();
     pieces.extend(inner.iter().map(|t| Piece { name: &t.name, shown: &t.name, ty: &t.ty, data: &t.data }));
     let files: Vec<&File> = session.graphs.files.values().collect();
-    let state = State::load(engine, &pieces, &files, session.root, session.given.tensor).map_err(|error| vec![error])?;
+    let state =
+        State::load(engine, &pieces, &files, session.root, session.given.tensor).map_err(|error| vec![error])?;
     let inner = inner.iter().filter_map(|t| Some((t.name.clone(), state.get(&t.name)?))).collect();
     let program = Program::new(engine, session.graphs, inner)?;
     let outcome = (|| {
@@ -85,7 +86,8 @@ pub fn run(engine: &Engine, session: &Session<'_>, watch: &mut Watch<'_>) -> Res
 
 /// The records of inner tensors that the graph takes.
 fn inner_tensors<'a>(session: &Session<'a>) -> Vec<&'a m2m_record::Tensor> {
-    let targets: Vec<&str> = session.graphs.root.inputs.iter().filter(|i| i.data.is_none()).filter_map(|i| i.target.as_deref()).collect();
+    let targets: Vec<&str> =
+        session.graphs.root.inputs.iter().filter(|i| i.data.is_none()).filter_map(|i| i.target.as_deref()).collect();
     let is_inner = |name: &str| targets.iter().any(|t| name.strip_prefix(t).is_some_and(|rest| rest.starts_with('.')));
     session.tensors.iter().filter(|tensor| is_inner(&tensor.name)).collect()
 }
@@ -176,7 +178,8 @@ fn named(session: &Session<'_>, items: &[OutputItem], values: &[Value]) -> Resul
 
 /// A value as an output; numbers are tensors without dimensions.
 fn output(key: String, value: &Value) -> Result<Option<Output>, Error> {
-    let scalar = |dtype, bytes: &[u8]| Some(Output { key: key.clone(), dtype, shape: Vec::new(), bytes: bytes.to_vec() });
+    let scalar =
+        |dtype, bytes: &[u8]| Some(Output { key: key.clone(), dtype, shape: Vec::new(), bytes: bytes.to_vec() });
     Ok(match value {
         Value::Tensor(t) => Some(Output { dtype: t.dtype()?, shape: t.shape()?, bytes: t.to_bytes()?, key }),
         Value::Int(n) => scalar(DType::I64, &n.to_le_bytes()),

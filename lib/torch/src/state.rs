@@ -109,7 +109,8 @@ impl State {
             Some((_, strides)) if storage(piece.data).is_some() => {
                 let pointer = self.copied(piece, pieces)?;
                 if pointer.addr() % align != 0 {
-                    let bytes = piece.view(&mut self.files)?.to_contiguous().map_err(|error| piece.wrong(error))?.into_owned();
+                    let bytes =
+                        piece.view(&mut self.files)?.to_contiguous().map_err(|error| piece.wrong(error))?.into_owned();
                     return engine.copied(dtype, &shape, &bytes);
                 }
                 // SAFETY: the block holds the whole range of the piece, is never resized, and outlives the tensor.
@@ -157,7 +158,8 @@ fn open(opened: &mut Files, pieces: &[Piece<'_>], files: &[&File], root: Option<
             continue;
         }
         let file = files.iter().find(|file| file.id == *id);
-        let file = file.ok_or_else(|| piece.wrong(format!("its data names file {id:?}, which no file record introduces")))?;
+        let file =
+            file.ok_or_else(|| piece.wrong(format!("its data names file {id:?}, which no file record introduces")))?;
         opened.open(file, root).map_err(|error| piece.wrong(error))?;
         done.push(id);
     }
@@ -167,7 +169,9 @@ fn open(opened: &mut Files, pieces: &[Piece<'_>], files: &[&File], root: Option<
 /// The storage that data is part of, its offset in the file and its length.
 fn storage(data: &Data) -> Option<((String, u64), u64, u64)> {
     match data {
-        Data::Range { file, offset, bytes, storage: Some(storage), .. } => Some(((file.clone(), *storage), *offset, *bytes)),
+        Data::Range { file, offset, bytes, storage: Some(storage), .. } => {
+            Some(((file.clone(), *storage), *offset, *bytes))
+        }
         _ => None,
     }
 }

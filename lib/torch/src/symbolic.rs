@@ -17,8 +17,9 @@ pub fn apply(op: &str, args: &[Value]) -> Result<Value, Error> {
 /// Whether there is such an operator.
 pub fn is_known(op: &str) -> bool {
     const KNOWN: &[&str] = &[
-        "add", "and", "ceil", "eq", "float", "floor", "floordiv", "ge", "gt", "int", "ite", "le", "lshift", "lt", "max", "min",
-        "mod", "mul", "ne", "neg", "not", "or", "pos", "pow", "rshift", "sqrt", "sub", "sum", "truediv", "trunc",
+        "add", "and", "ceil", "eq", "float", "floor", "floordiv", "ge", "gt", "int", "ite", "le", "lshift", "lt",
+        "max", "min", "mod", "mul", "ne", "neg", "not", "or", "pos", "pow", "rshift", "sqrt", "sub", "sum", "truediv",
+        "trunc",
     ];
     op.strip_prefix("sym.").is_some_and(|name| KNOWN.contains(&name))
 }
@@ -157,7 +158,10 @@ mod tests {
         let list = Value::List(vec![Value::Int(2), Value::Int(3)]);
         assert!(matches!(apply("sym.sum", &[list]), Ok(Value::Int(5))));
         let (a, b) = (Value::Int(5), Value::Int(2));
-        for op in ["add", "and", "eq", "floordiv", "ge", "gt", "le", "lshift", "lt", "max", "min", "mod", "mul", "ne", "or", "pow"] {
+        for op in [
+            "add", "and", "eq", "floordiv", "ge", "gt", "le", "lshift", "lt", "max", "min", "mod", "mul", "ne", "or",
+            "pow",
+        ] {
             assert!(apply(&format!("sym.{op}"), &[a.clone(), b.clone()]).is_ok(), "{op}");
         }
         for op in ["ceil", "float", "floor", "int", "neg", "not", "pos", "sqrt", "trunc"] {

@@ -132,7 +132,8 @@ impl Symbols {
                 continue;
             };
             if !value.is_true() {
-                let mut names: Vec<&str> = self.values.keys().map(String::as_str).filter(|n| guard.expr.contains(n)).collect();
+                let mut names: Vec<&str> =
+                    self.values.keys().map(String::as_str).filter(|n| guard.expr.contains(n)).collect();
                 names.sort_unstable();
                 let known: Vec<String> = names.iter().filter_map(|n| Some(format!("{n}={}", self.int(n)?))).collect();
                 return Err(Error::Guard(format!("the guard {shown} does not hold with {}", known.join(", "))));

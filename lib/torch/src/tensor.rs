@@ -98,7 +98,10 @@ impl Tensor {
         }
         let code = code(dtype)?;
         // SAFETY: the caller vouches for the memory; the slices are as long as stated.
-        Tensor::owned(unsafe { (api.tensor_over)(data.cast(), code, shape.len(), shape.as_ptr(), strides.as_ptr()) }, api)
+        Tensor::owned(
+            unsafe { (api.tensor_over)(data.cast(), code, shape.len(), shape.as_ptr(), strides.as_ptr()) },
+            api,
+        )
     }
 
     /// A new tensor with these row-major little-endian elements.
@@ -132,7 +135,9 @@ impl Tensor {
     pub fn dtype(&self) -> Result<DType, Error> {
         let code = self.info()?.dtype;
         let known = CODES.iter().find(|(_, known)| *known == code);
-        known.map(|(dtype, _)| *dtype).ok_or_else(|| Error::value(format!("a dtype of number {code}, which records lack")))
+        known
+            .map(|(dtype, _)| *dtype)
+            .ok_or_else(|| Error::value(format!("a dtype of number {code}, which records lack")))
     }
 
     /// Sizes.
@@ -169,7 +174,8 @@ impl Tensor {
         let plain = Tensor::owned(unsafe { (self.api.tensor_plain)(self.raw) }, self.api)?;
         let info = plain.info()?;
         let bytes = m2m_tensor::layout::bytes(plain.dtype()?, &plain.shape()?);
-        let length = bytes.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| Error::value("a tensor that is too large"))?;
+        let length =
+            bytes.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| Error::value("a tensor that is too large"))?;
         if length == 0 {
             return Ok(Vec::new());
         }

@@ -129,7 +129,9 @@ pub fn choose_qparams(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, 
         Value::Str(kind) if kind == "SYMMETRIC" || kind == "SYMMETRIC_NO_CLIPPING_ERR" => {
             symmetric(m, &least, &greatest, &low, &high, eps, kind == "SYMMETRIC")?
         }
-        other => return Err(Error::value(format!("mapping_type is {}; expected SYMMETRIC or ASYMMETRIC", other.describe()))),
+        other => {
+            return Err(Error::value(format!("mapping_type is {}; expected SYMMETRIC or ASYMMETRIC", other.describe())));
+        }
     };
     if keeps {
         let counts: Vec<i64> = shape.iter().zip(&block).map(|(n, b)| n / (*b).max(1)).collect();

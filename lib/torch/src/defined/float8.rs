@@ -11,7 +11,8 @@ use m2m_record::DType;
 
 /// The greatest finite value of an 8-bit float, by PyTorch's number of its dtype.
 fn greatest(dtype: i64) -> Result<f64, Error> {
-    let known = [(DType::F8E4M3FN, 448.0), (DType::F8E5M2, 57344.0), (DType::F8E4M3FNUZ, 240.0), (DType::F8E5M2FNUZ, 57344.0)];
+    let known =
+        [(DType::F8E4M3FN, 448.0), (DType::F8E5M2, 57344.0), (DType::F8E4M3FNUZ, 240.0), (DType::F8E5M2FNUZ, 57344.0)];
     let found = known.iter().find(|(known, _)| number(*known) == dtype);
     found.map(|(_, max)| *max).ok_or_else(|| Error::value("float8_dtype is no 8-bit float"))
 }

@@ -96,7 +96,13 @@ pub fn choose_qparams_per_token_asymmetric(engine: &Engine, given: &Given<'_>) -
 }
 
 /// `clamp(round(input * (1 / scales) + zero_points))`, the zero point added before the rounding.
-fn rounded_last(m: Math<'_>, given: &Given<'_>, input: &Tensor, scales: &Tensor, zeros: &Tensor) -> Result<Tensor, Error> {
+fn rounded_last(
+    m: Math<'_>,
+    given: &Given<'_>,
+    input: &Tensor,
+    scales: &Tensor,
+    zeros: &Tensor,
+) -> Result<Tensor, Error> {
     let moved = m.add(&m.mul(input, &m.inverse(scales)?)?, zeros)?;
     let clamped = m.clamp(&m.round(&moved)?, given.int("quant_min")?.into(), given.int("quant_max")?.into())?;
     m.to(&clamped, given.int("dtype")?)
