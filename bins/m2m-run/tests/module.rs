@@ -86,7 +86,10 @@ fn what_cannot_be_run_is_said() {
         let output = run(folder.path(), args, b"");
         assert_eq!((text(&output.stderr), output.status.code()), (format!("m2m-run: {expected}\n"), Some(2)));
     };
-    fails(&["--engine", "torch"], "error: engine torch is not in this version; use --engine mlir");
+    fails(
+        &["--engine", "torch", "--module", "add.mlir", "--golden", "g"],
+        "add.mlir: error: has no graph for the engine torch; use --engine mlir",
+    );
     fails(&["--module", "add.mlir"], "error: nothing to do with the outputs; give --compare FILE or --golden FILE");
     fails(
         &["--module", "add.mlir", "--inputs", "in.safetensors", "--golden", "g"],

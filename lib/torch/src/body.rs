@@ -209,7 +209,7 @@ fn action(engine: &Engine, graph: &Graph, node: &Node, numbers: &HashMap<&str, u
     if let Some(definition) = defined::find(op) {
         return Ok(Action::Defined(definition, ordered(node, definition.parameters, numbers)?));
     }
-    let operator = engine.operator(op).ok_or_else(|| missing(op))?;
+    let operator = engine.operator(op).or_else(|| engine.operator(&defined::same(op)?)).ok_or_else(|| missing(op))?;
     let names: Vec<&str> = operator.arguments().iter().map(String::as_str).collect();
     let args = ordered(node, &names, numbers)?;
     Ok(Action::Call(operator, args))

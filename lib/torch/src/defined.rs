@@ -1,7 +1,8 @@
 //! Operators that PyTorch defines in Python only, computed here from operators of the dispatcher.
 //!
 //! One table, sorted by name. `quantized_decomposed.*` follows `torch/ao/quantization/fx/_decomposed.py` of PyTorch 2.13,
-//! `torchao.*` follows `torchao/quantization/quant_primitives.py` of torchao 0.18, `prims.*` follows `torch/_prims`. The order
+//! `torchao.*` follows `torchao/quantization/quant_primitives.py` of torchao 0.18, `prims.*` follows `torch/_prims`,
+//! `torchvision.*` its CPU kernels. The order
 //! of roundings is theirs: results are equal bit by bit.
 
 mod affine;
@@ -10,6 +11,7 @@ mod math;
 mod per_axis;
 mod per_tensor;
 mod prims;
+mod vision;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -73,6 +75,8 @@ impl Given<'_> {
     }
 }
 
+pub use prims::same;
+
 /// The definition of an operator.
 pub fn find(op: &str) -> Option<&'static Definition> {
     TABLE.binary_search_by_key(&op, |row| row.op).ok().and_then(|at| TABLE.get(at))
@@ -86,8 +90,12 @@ macro_rules! table {
 }
 
 table! {
+    "prims.collapse.default" ("a" "start" "end") prims::collapse;
     "prims.convert_element_type.default" ("a" "dtype") prims::convert_element_type;
     "prims.iota.default" ("length" "start" "step" "dtype" "device" "requires_grad") prims::iota;
+    "prims.prod.default" ("inp" "dims" "output_dtype") prims::prod;
+    "prims.split_dim.default" ("a" "dim" "outer_length") prims::split_dim;
+    "prims.sum.default" ("inp" "dims" "output_dtype") prims::sum;
     "prims.view_of.default" ("a") prims::view_of;
     "quantized_decomposed._choose_qparams_per_token_asymmetric_impl.default" ("input" "dtype") per_axis::choose_qparams_per_token_asymmetric;
     "quantized_decomposed.choose_qparams.tensor" ("input" "quant_min" "quant_max" "eps" "dtype") per_tensor::choose_qparams;
@@ -116,6 +124,7 @@ table! {
     "torchao.quantize_affine.default" ("input" "block_size" "scale" "zero_point" "output_dtype" "quant_min" "quant_max") affine::quantize;
     "torchao.quantize_affine_float8.default" ("tensor" "scale" "float8_dtype") float8::quantize;
     "torchao.quantize_affine_float8_non_decomposed.default" ("tensor" "scale" "float8_dtype") float8::quantize;
+    "torchvision.nms.default" ("boxes" "scores" "iou_threshold") vision::nms;
 }
 
 #[cfg(test)]
