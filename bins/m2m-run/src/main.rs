@@ -57,7 +57,7 @@ fn alone(args: &Args, module: &Path, messages: &Messages) -> Result<Status, Fail
     let bytes = plan::map(module)?.bytes().to_vec();
     let plan = Plan { module: bytes, entry: args.entry.clone(), slots: None, targets: None };
     let story = Story::default();
-    let inputs = Inputs::of(args, &story, None, None)?;
+    let inputs = Inputs::of(args, &story, None, None).at_input(module.display())?;
     let outputs = Outputs::of(args, &plan, &story, inputs, None).at_input(module.display())?;
     outputs.write_golden(args)?;
     outputs.report(args, messages)

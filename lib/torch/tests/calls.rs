@@ -71,7 +71,10 @@ fn refusals_say_which_argument_and_why() {
     let said = |op: &str, args: &[Value]| engine.call(op, args).unwrap_err().to_string();
     assert_eq!(said("aten.relu.default", &[Value::None]), "argument self: expected a tensor, it is None");
     assert_eq!(said("aten.relu.default", &[]), "argument self is missing");
-    assert_eq!(said("aten.permute.default", &[(&x).into(), Value::Str("x".into())]), "argument dims: expected a list, it is a string");
+    assert_eq!(
+        said("aten.permute.default", &[(&x).into(), Value::Str("x".into())]),
+        "argument dims: expected a list, it is a string"
+    );
     let message = said("aten.mm.default", &[(&x).into(), (&x).into()]);
     assert!(message.contains("matrix") && !message.contains('\n') && !message.contains("frame #"), "{message}");
     assert_eq!(said("aten.no_such.default", &[]), "libtorch has no operator aten.no_such.default");

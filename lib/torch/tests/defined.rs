@@ -30,7 +30,12 @@ fn one(op: &str, shape: &str, rest: &str, results: &[(&str, &str)]) -> m2m_graph
 #[test]
 fn quantize_rounds_to_even_adds_the_zero_point_and_clamps() {
     let Some(engine) = engine() else { return };
-    let program = one("quantized_decomposed.quantize_per_tensor.default", "[5]", r#"0.5,3,-128,127,{"dtype":"i8"}"#, &[("i8", "[5]")]);
+    let program = one(
+        "quantized_decomposed.quantize_per_tensor.default",
+        "[5]",
+        r#"0.5,3,-128,127,{"dtype":"i8"}"#,
+        &[("i8", "[5]")],
+    );
     // x / 0.5 = 0.5, 1.5, 2.5, -400, 400: rounded 0, 2, 2; plus 3; clamped.
     let x = floats(&engine, &[5], &[0.25, 0.75, 1.25, -200.0, 200.0]);
     let outcome = run(&engine, &program, &[("x", x.into())]).unwrap();

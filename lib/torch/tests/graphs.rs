@@ -30,7 +30,13 @@ fn symbolic() -> String {
         r#"{"record":"symbol","graph":"original","name":"s0","min":2,"max":5,"hint":3}"#,
         r#"{"record":"guard","graph":"original","expr":"s0!=4","message":"x.size()[0] != 4"}"#,
         &input("x", r#"{"tensor":"f32","shape":["2*s0","s0"]}"#),
-        &node(0, "aten.view.default", r#"[{"v":"x"},[{"sym":"2*s0**2"}]]"#, "y", r#"{"tensor":"f32","shape":["2*s0**2"]}"#),
+        &node(
+            0,
+            "aten.view.default",
+            r#"[{"v":"x"},[{"sym":"2*s0**2"}]]"#,
+            "y",
+            r#"{"tensor":"f32","shape":["2*s0**2"]}"#,
+        ),
         &outputs(&["y"]),
     ]
     .join("\n")
@@ -198,15 +204,28 @@ fn loops_carry_map_and_scan() {
     );
     let lines = [
         nested("less", 0, "aten.lt.Tensor", SCALAR, r#"{"tensor":"bool","shape":[]}"#),
-        nested("double", 1, "aten.add.Tensor", SCALAR, SCALAR).replace(r#"[{"v":"a"},{"v":"b"}]"#, r#"[{"v":"a"},{"v":"a"}]"#),
+        nested("double", 1, "aten.add.Tensor", SCALAR, SCALAR)
+            .replace(r#"[{"v":"a"},{"v":"b"}]"#, r#"[{"v":"a"},{"v":"a"}]"#),
         nested("times", 2, "aten.mul.Tensor", SCALAR, SCALAR),
         pair,
         OPEN.to_owned(),
         input("s", SCALAR),
         input("x", VECTOR),
         input("limit", SCALAR),
-        call(4, "higher_order.while_loop", r#"[{"graph":"original/less"},{"graph":"original/double"},[{"v":"s"}],[{"v":"limit"}]]"#, "grown", SCALAR),
-        call(5, "higher_order.map_impl", r#"[{"graph":"original/times"},[{"v":"x"}],[{"v":"limit"}]]"#, "mapped", VECTOR),
+        call(
+            4,
+            "higher_order.while_loop",
+            r#"[{"graph":"original/less"},{"graph":"original/double"},[{"v":"s"}],[{"v":"limit"}]]"#,
+            "grown",
+            SCALAR,
+        ),
+        call(
+            5,
+            "higher_order.map_impl",
+            r#"[{"graph":"original/times"},[{"v":"x"}],[{"v":"limit"}]]"#,
+            "mapped",
+            VECTOR,
+        ),
         scan.to_owned(),
         outputs(&["grown", "mapped", "last", "sums"]),
     ];

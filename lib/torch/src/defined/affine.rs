@@ -130,7 +130,10 @@ pub fn choose_qparams(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, 
             symmetric(m, &least, &greatest, &low, &high, eps, kind == "SYMMETRIC")?
         }
         other => {
-            return Err(Error::value(format!("mapping_type is {}; expected SYMMETRIC or ASYMMETRIC", other.describe())));
+            return Err(Error::value(format!(
+                "mapping_type is {}; expected SYMMETRIC or ASYMMETRIC",
+                other.describe()
+            )));
         }
     };
     if keeps {

@@ -109,7 +109,9 @@ impl Math<'_> {
     /// The only element, if it is a tensor; numbers as they are.
     pub fn item(self, value: &Value) -> Result<Value> {
         match value {
-            Value::Tensor(_) => Ok(self.0.call("aten.item.default", &[value.clone()])?.pop().unwrap_or(Value::None)),
+            Value::Tensor(_) => {
+                Ok(self.0.call("aten.item.default", std::slice::from_ref(value))?.pop().unwrap_or(Value::None))
+            }
             other => Ok(other.clone()),
         }
     }
