@@ -30,9 +30,9 @@ pub struct Inputs {
 impl Inputs {
     /// What the flags ask for; without any, what the stream's last golden record has.
     pub fn of(args: &Args, story: &Story, graph: Option<&Program>, root: Option<&Path>) -> Result<Self, Error> {
-        let mut inputs = Inputs::default();
-        inputs.scalars = args.scalars.iter().map(|text| parse_scalar(text)).collect::<Result<_, _>>()?;
-        inputs.weights = args.weights.as_deref().map(TensorFile::open).transpose()?;
+        let scalars = args.scalars.iter().map(|text| parse_scalar(text)).collect::<Result<_, _>>()?;
+        let weights = args.weights.as_deref().map(TensorFile::open).transpose()?;
+        let mut inputs = Inputs { scalars, weights, ..Inputs::default() };
         match (&args.inputs, args.random) {
             (Some(path), _) => inputs.file = Some(TensorFile::open(path)?),
             (None, Some(seed)) => {
