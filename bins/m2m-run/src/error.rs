@@ -61,6 +61,14 @@ pub enum Error {
         /// Digest found.
         found: String,
     },
+    /// The module is in a dialect that is not compiled here.
+    #[error("the module is in dialect {0}; engine mlir compiles linalg")]
+    Dialect(String),
+    /// The module loads its state from globals that another runtime fills.
+    #[error(
+        "{0} is bound to a global of the module; engine mlir passes state as arguments (m2m-lower --bind-weights args)"
+    )]
+    Global(String),
     /// An argument cannot be given a value.
     #[error("{name}: {message}")]
     Argument {

@@ -101,14 +101,15 @@ fn piped(args: &Args, engine: Engine, messages: &Messages) -> Result<Status, Fai
         files: &story.files,
         tensors: &story.tensors,
     };
-    golden::append(&mut writer, &outputs.named, &run)?;
+    let cannot_write = |error: io::Error| Failure::new(format!("cannot write the stream: {error}"));
+    golden::append(&mut writer, &outputs.named, &run).map_err(cannot_write)?;
     let verdicts = outputs.compare(args)?;
     for diagnostic in outputs.diagnose(&verdicts) {
-        writer.write(&diagnostic)?;
+        writer.write(&diagnostic).map_err(cannot_write)?;
     }
     let status = outputs.send(&verdicts, messages);
     let end = if status == Status::Done { m2m_record::Status::Ok } else { m2m_record::Status::Failed };
-    writer.finish(end)?.finish()?;
+    writer.finish(end).map_err(cannot_write)?.finish()?;
     Ok(status)
 }
 

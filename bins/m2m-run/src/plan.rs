@@ -144,8 +144,14 @@ impl Story {
     /// The plan with the module's bytes from elsewhere.
     pub fn plan_with(&self, bytes: Vec<u8>) -> Result<Plan, Error> {
         let module = self.module()?;
+        if module.dialect != "linalg" {
+            return Err(Error::Dialect(module.dialect.clone()));
+        }
+        if let Some(bound) = module.arguments.iter().find(|argument| argument.global.is_some()) {
+            return Err(Error::Global(bound.target.clone().unwrap_or_else(|| bound.value.clone())));
+        }
         let mut slots = Vec::new();
-        for argument in module.arguments.iter().filter(|argument| argument.global.is_none()) {
+        for argument in &module.arguments {
             let is_input = matches!(argument.role, InputRole::UserInput | InputRole::ConstantInput);
             let key = if is_input { self.leaf(&argument.value) } else { argument.target.clone() };
             let data = if is_input { None } else { self.data(argument) };

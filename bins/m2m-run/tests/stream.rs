@@ -218,3 +218,30 @@ fn cut_and_edited_streams_run_nothing() {
     let said = text(&output.stderr);
     assert!(said.contains("<stdin>: error: w: state.bin: 5 bytes; the stream says 24"), "{said}");
 }
+
+#[test]
+fn a_full_disk_is_told() {
+    let (folder, stream) = folder();
+    let args = ["--inputs", "in.safetensors", "--golden", "g.safetensors", "-o", "/dev/full"];
+    let output = run(folder.path(), &args, &stream);
+    let expected = "m2m-run: error: cannot write the stream: No space left on device (os error 28)\n";
+    assert_eq!((text(&output.stderr).as_str(), output.status.code()), (expected, Some(2)));
+}
+
+#[test]
+fn modules_of_other_engines_are_named() {
+    let (folder, stream) = folder();
+    let args = ["--inputs", "in.safetensors", "--golden", "g.safetensors"];
+    let said = |from: &str, to: &str| {
+        let edited = m2m_digest::reseal(text(&stream).replacen(from, to, 1).as_bytes()).unwrap();
+        let output = run(folder.path(), &args, &edited);
+        assert_eq!(output.status.code(), Some(2));
+        text(&output.stderr)
+    };
+    let tosa = said("\"dialect\":\"linalg\"", "\"dialect\":\"tosa\"");
+    assert_eq!(tosa, "m2m-run: <stdin>: error: the module is in dialect tosa; engine mlir compiles linalg\n");
+    let global = said("\"byteorder\":\"big\"}}", "\"byteorder\":\"big\"},\"global\":\"b\"}");
+    let expected =
+        "b is bound to a global of the module; engine mlir passes state as arguments (m2m-lower --bind-weights args)";
+    assert_eq!(global, format!("m2m-run: <stdin>: error: {expected}\n"));
+}

@@ -82,7 +82,11 @@ pub fn permuted(op: &str, shape: &[Expr], dims: &[usize]) -> Result<Vec<Expr>, E
 /// The size of a slice from `start` to `end` by `step`, both already inside the dimension.
 pub fn slice_size(start: &Expr, end: &Expr, step: i64) -> Expr {
     let span = expr::sub(end.clone(), start.clone());
-    if step == 1 { span } else { expr::floor_div(expr::add([span, Expr::Int(step - 1)]), Expr::Int(step)) }
+    if step == 1 {
+        span
+    } else {
+        expr::floor_div(expr::add([span, Expr::Int(step.saturating_sub(1))]), Expr::Int(step))
+    }
 }
 
 /// Resolves one `-1` of a view's sizes.

@@ -10,7 +10,6 @@ mod cx;
 mod elementwise;
 mod emit;
 mod entry;
-mod gather;
 mod index;
 mod matmul;
 mod pad;

@@ -2,9 +2,8 @@
 
 mod support;
 
-use m2m_mlir::Form;
 use m2m_record::{Arg, DType};
-use support::{Tensor, assert_close, elements, float, graph, print, refusal, result, run, tensor, x};
+use support::{Tensor, assert_close, elements, float, graph, pretty, refusal, result, run, tensor, x};
 
 const NAN: f32 = f32::NAN;
 const INF: f32 = f32::INFINITY;
@@ -49,12 +48,34 @@ fn unused_places_are_not_computed() {
     let args = vec![x(0), Arg::ints([2, 2])];
     let both = [result(DType::F32, &["1", "1", "2", "2"]), result(DType::I64, &["1", "1", "2", "2"])];
     let mut graph = graph("aten.max_pool2d_with_indices.default", args, &[counted(&[1, 1, 4, 4])], &both);
-    let text = |graph: &m2m_graph::Graph| String::from_utf8(print(graph, Form::Pretty).unwrap()).unwrap();
-    let with_places = text(&graph);
+    let with_places = pretty(&graph);
     assert!(with_places.contains("linalg.index") && !with_places.contains("linalg.pooling_nchw_max"));
     graph.outputs.truncate(1);
-    let without = text(&graph);
+    let without = pretty(&graph);
     assert!(without.contains("linalg.pooling_nchw_max") && !without.contains("linalg.index"), "{without}");
+}
+
+#[test]
+fn elements_go_back_to_their_places() {
+    let values = tensor(&[1, 1, 2], &[5.0f32, 7.0]);
+    let places = tensor(&[1, 1, 2], &[4i64, 1]);
+    let args = vec![x(0), x(1), Arg::ints([2, 3])];
+    let shape = [result(DType::F32, &["1", "2", "3"])];
+    let found = run("aten.max_unpool2d.default", args, &[values, places], &shape);
+    assert_close(&elements(&found[0]), &[0.0, 7.0, 0.0, 0.0, 5.0, 0.0]);
+}
+
+/// Two windows that share their greatest element give it both of their gradients.
+#[test]
+fn gradients_meet() {
+    let gradient = tensor(&[1, 1, 2], &[5.0f32, 7.0]);
+    let places = tensor(&[1, 1, 2], &[1i64, 1]);
+    let lists = [[1, 2], [1, 1], [0, 0], [1, 1]].map(Arg::ints);
+    let args = [x(0), x(1)].into_iter().chain(lists).chain([Arg::Bool(false), x(2)]).collect();
+    let inputs = [gradient, counted(&[1, 1, 3]), places];
+    let op = "aten.max_pool2d_with_indices_backward.default";
+    let found = run(op, args, &inputs, &[result(DType::F32, &["1", "1", "3"])]);
+    assert_close(&elements(&found[0]), &[0.0, 12.0, 0.0]);
 }
 
 #[test]
@@ -82,7 +103,7 @@ fn means_of_integers_round_toward_zero() {
 #[test]
 fn adaptive_windows_of_different_extents() {
     let mean = |from: i64, to: &str| {
-        let to_size = Arg::ints([to.parse().unwrap()]);
+        let to_size = Arg::ints([to.parse().expect("a number")]);
         one("aten.adaptive_avg_pool1d.default", counted(&[1, 1, from]), vec![to_size], &["1", "1", to])
     };
     assert_close(&mean(7, "3"), &[2.0, 4.0, 6.0]);

@@ -1,6 +1,9 @@
 //! Functions built, verified, printed in every form and read back.
 #![allow(clippy::unwrap_used)]
 
+use std::io::Write;
+use std::process::{Command, Stdio};
+
 use m2m_mlir::types::{DYNAMIC, tensor};
 use m2m_mlir::{
     Builder, CmpF, CmpI, Context, Error, Expr, Form, Iter, Locations, Map, Module, Size, Type, Value, attr, context,
@@ -35,7 +38,17 @@ fn round_trips(context: &Context, module: &Module<'_>) -> String {
         let again = parse(context, &bytes).unwrap();
         assert_eq!(text(&again), generic, "{form:?}");
     }
+    accepted_by_mlir_opt(&generic);
     generic
+}
+
+/// LLVM's own tool reads what is printed, where it is installed.
+fn accepted_by_mlir_opt(text: &str) {
+    let piped = Command::new("mlir-opt-22").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let Ok(mut child) = piped else { return };
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -587,3 +587,63 @@ fn nests_that_update_a_view_in_place_are_right() {
     let output = only(run(source, &[tensor(&a, &[6])]));
     assert_eq!(numbers!(f32, output), [2.0, 4.0, 8.0, 12.0, 16.0, 20.0]);
 }
+
+#[test]
+fn divisions_that_the_processor_refuses_are_errors() {
+    let source = "func.func @forward(%a: tensor<2xi64>, %b: tensor<2xi64>) -> tensor<2xi64> {
+        %r = arith.divsi %a, %b : tensor<2xi64>
+        return %r : tensor<2xi64>
+    }";
+    let program = Program::compile(source.as_bytes(), "forward", Options::default()).unwrap();
+    let divide = |a: &[u8], b: &[u8]| program.run(&[tensor(a, &[2]), tensor(b, &[2])]);
+    for (a, b) in [(7, 0), (i64::MIN, -1)] {
+        let error = divide(&bytes!(i64: 6, a), &bytes!(i64: 3, b)).unwrap_err().to_string();
+        assert_eq!(error, "integer division by zero, or of the lowest integer by -1");
+    }
+    assert_eq!(numbers!(i64, only(divide(&bytes!(i64: 6, -7), &bytes!(i64: 3, 2)))), [2, -3]);
+}
+
+/// An index check in the body of a gather, as lowerings write it.
+#[test]
+fn assertions_inside_loops_end_the_call() {
+    let source = "func.func @forward(%table: tensor<3x2xf32>, %at: tensor<4xi64>) -> tensor<4x2xf32> {
+        %e = tensor.empty() : tensor<4x2xf32>
+        %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = [\"parallel\", \"parallel\"]}
+            ins(%at : tensor<4xi64>) outs(%e : tensor<4x2xf32>) {
+          ^bb0(%i: i64, %o: f32):
+            %three = arith.constant 3 : i64
+            %ok = arith.cmpi ult, %i, %three : i64
+            cf.assert %ok, \"index out of range\"
+            %row = arith.index_cast %i : i64 to index
+            %column = linalg.index 1 : index
+            %x = tensor.extract %table[%row, %column] : tensor<3x2xf32>
+            linalg.yield %x : f32
+        } -> tensor<4x2xf32>
+        return %r : tensor<4x2xf32>
+    }";
+    let table = bytes!(f32: 0.0, 1.0, 10.0, 11.0, 20.0, 21.0);
+    let program = Program::compile(source.as_bytes(), "forward", Options::default()).unwrap();
+    let gather = |at: &[u8]| program.run(&[tensor(&table, &[3, 2]), tensor(at, &[4])]);
+    let rows = only(gather(&bytes!(i64: 2, 0, 1, 2)));
+    assert_eq!(numbers!(f32, rows), [20.0, 21.0, 0.0, 1.0, 10.0, 11.0, 20.0, 21.0]);
+    assert_eq!(gather(&bytes!(i64: 2, 3, 1, 2)).unwrap_err().to_string(), "index out of range");
+    assert_eq!(gather(&bytes!(i64: 2, -1, 1, 2)).unwrap_err().to_string(), "index out of range");
+}
+
+#[test]
+fn complex_numbers_cross_and_multiply() {
+    let source = "func.func @forward(%a: tensor<2xcomplex<f32>>, %b: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
+        %e = tensor.empty() : tensor<2xcomplex<f32>>
+        %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = [\"parallel\"]}
+            ins(%a, %b : tensor<2xcomplex<f32>>, tensor<2xcomplex<f32>>) outs(%e : tensor<2xcomplex<f32>>) {
+          ^bb0(%x: complex<f32>, %y: complex<f32>, %o: complex<f32>):
+            %p = complex.mul %x, %y : complex<f32>
+            linalg.yield %p : complex<f32>
+        } -> tensor<2xcomplex<f32>>
+        return %r : tensor<2xcomplex<f32>>
+    }";
+    let (a, b) = (bytes!(f32: 1.0, 2.0, 0.0, 1.0), bytes!(f32: 3.0, -1.0, 0.0, 1.0));
+    let output = only(run(source, &[tensor(&a, &[2]), tensor(&b, &[2])]));
+    assert_eq!(numbers!(f32, output), [5.0, 5.0, -1.0, 0.0]);
+    assert_eq!(output.element, "complex<f32>");
+}

@@ -1,5 +1,6 @@
 //! Scaled dot-product attention.
 
+use super::need_rank;
 use super::softmax::safe_softmax;
 use crate::bind::Bound;
 use crate::error::Error;
@@ -13,6 +14,7 @@ use m2m_tensor::{Expr, expr};
 /// serves several query heads. Source: `torch.nn.functional.scaled_dot_product_attention`.
 pub(super) fn attention(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (q, k, v) = (e.tensor(b, "query")?, e.tensor(b, "key")?, e.tensor(b, "value")?);
+    [&q, &k, &v].into_iter().try_for_each(|x| need_rank(b.op(), x, 2))?;
     let (dtype, _) = e.result(b, 0)?;
     if b.float("dropout_p")? != 0.0 {
         return Err(Error::unsupported(format!(
@@ -50,6 +52,7 @@ fn default_scale(q: &V) -> Result<f64, Error> {
 
 /// `[…, H, S, E]` with each head as often in a row as query heads share it.
 fn repeat_heads(e: &mut Expander<'_, '_>, x: &V, q: &V) -> Result<V, Error> {
+    need_rank("attention", q, 3)?;
     let at = x.rank().checked_sub(3).ok_or_else(|| Error::shape("attention", "grouped heads need rank 3 or more"))?;
     let heads = q.dim(q.rank() - 3);
     let times = crate::infer::divide(&heads, &x.dim(at));
@@ -100,6 +103,7 @@ fn plain_softmax(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
 /// `_scaled_dot_product_flash_attention_for_cpu`: the same, and the logarithm of each row's sum, `[…, L]`.
 pub(super) fn flash_for_cpu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (q, k, v) = (e.tensor(b, "query")?, e.tensor(b, "key")?, e.tensor(b, "value")?);
+    [&q, &k, &v].into_iter().try_for_each(|x| need_rank(b.op(), x, 2))?;
     let (dtype, _) = e.result(b, 0)?;
     if b.float("dropout_p")? != 0.0 {
         return Err(Error::unsupported("attention with dropout draws random numbers"));

@@ -1,5 +1,6 @@
 //! Convolutions by other names: all become `convolution.default` on batched input.
 
+use super::exact;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -77,7 +78,7 @@ pub(super) fn conv_padding(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
                 let Some(kernel) = weight.dim(k + 2).as_int() else {
                     return Err(Error::unsupported("a kernel of symbolic size"));
                 };
-                let total = d * (kernel - 1);
+                let total = exact(b.op(), kernel.checked_sub(1).and_then(|k| d.checked_mul(k)))?;
                 even.push(total / 2);
                 if let Some(pad) = pads.get_mut(lead + k) {
                     pad.1 = Expr::Int(total % 2);

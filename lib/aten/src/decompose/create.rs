@@ -1,5 +1,6 @@
 //! Tensors from nothing: constants and ranges.
 
+use super::{exact, pieces};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -81,12 +82,12 @@ pub(super) fn linspace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         0 => return filled(e, b, Arg::Int(0)),
         1 => return filled(e, b, Arg::from(start)),
         _ => {
-            let step = (end - start) / (steps - 1) as f64;
+            let step = (end - start) / (steps as f64 - 1.0);
             let i = e.iota(&Expr::Int(steps), DType::F64)?;
             let up = e.mul(&i, step)?;
             let up = e.add(&up, start)?;
             let back = e.mul(&i, -1.0)?;
-            let back = e.add(&back, (steps - 1) as f64)?;
+            let back = e.add(&back, steps as f64 - 1.0)?;
             let back = e.mul(&back, -step)?;
             let down = e.add(&back, end)?;
             let is_first = e.compare("lt", &i, (steps / 2) as f64)?;
@@ -119,19 +120,24 @@ pub(super) fn triangle_indices(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Resul
     let Some(count) = shape.get(1).and_then(Expr::as_int) else {
         return Err(Error::unsupported(format!("{} of symbolic sizes", b.op())));
     };
-    let mut pieces = Vec::new();
-    for row in 0..rows {
-        let (first, last) =
-            if is_lower { (0, (row + offset + 1).clamp(0, cols)) } else { ((row + offset).clamp(0, cols), cols) };
+    let mut runs = Vec::new();
+    let cols = cols.max(0);
+    for row in 0..pieces(b.op(), rows)? {
+        let diagonal = row.checked_add(offset);
+        let (first, last) = if is_lower {
+            (0, exact(b.op(), diagonal.and_then(|d| d.checked_add(1)))?.clamp(0, cols))
+        } else {
+            (exact(b.op(), diagonal)?.clamp(0, cols), cols)
+        };
         if last > first {
-            pieces.push((row, first, last));
+            runs.push((row, first, last));
         }
     }
-    if pieces.is_empty() || count == 0 {
+    if runs.is_empty() || count == 0 {
         return filled(e, b, Arg::Int(0));
     }
     let (mut row_parts, mut col_parts) = (Vec::new(), Vec::new());
-    for (row, first, last) in pieces {
+    for (row, first, last) in runs {
         row_parts.push(e.full(&[Expr::Int(last - first)], dtype, row)?);
         let args = vec![size_arg(&Expr::Int(first)), Arg::Int(last), Arg::Int(1)];
         let kwargs = [("dtype", Arg::DType(dtype))];

@@ -1,5 +1,6 @@
 //! Sampling a picture at places given by another tensor.
 
+use super::exact;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -131,6 +132,7 @@ pub(super) fn affine_grid(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     else {
         return Err(Error::unsupported("affine_grid_generator of a volume or of symbolic sizes"));
     };
+    let places = exact(b.op(), h.checked_mul(w))?;
     let wide = e.widen(&theta)?;
     let ones = e.full(&[Expr::Int(h), Expr::Int(w)], wide.dtype, Arg::Int(1))?;
     let mut base = Vec::new();
@@ -146,8 +148,8 @@ pub(super) fn affine_grid(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     }
     base.push(e.unsqueeze(&ones, 2)?);
     let base = e.cat(&base, 2)?;
-    let base = e.view(&base, &[Expr::Int(1), Expr::Int(h * w), Expr::Int(3)])?;
-    let base = e.expand_to(&base, &[theta.dim(0), Expr::Int(h * w), Expr::Int(3)])?;
+    let base = e.view(&base, &[Expr::Int(1), Expr::Int(places), Expr::Int(3)])?;
+    let base = e.expand_to(&base, &[theta.dim(0), Expr::Int(places), Expr::Int(3)])?;
     let turned = e.transpose(&wide, 1, 2)?;
     let y = e.bmm(&base, &turned)?;
     let y = e.view(&y, &shape)?;

@@ -1,5 +1,6 @@
 //! Products of matrices of every rank, in terms of `mm`, `bmm` and `linear`.
 
+use super::need_rank;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -139,6 +140,7 @@ pub(super) fn linear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 pub(super) fn bilinear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, y, w) = (e.tensor(b, "input1")?, e.tensor(b, "input2")?, e.tensor(b, "weight")?);
     let (dtype, shape) = e.result(b, 0)?;
+    [(&x, 1), (&y, 1), (&w, 3)].into_iter().try_for_each(|(v, rank)| need_rank(b.op(), v, rank))?;
     let (o, i, j) = (w.dim(0), w.dim(1), w.dim(2));
     let rows = expr::mul(x.shape.iter().take(x.rank() - 1).cloned());
     let x = e.view(&x, &[rows.clone(), i.clone()])?;

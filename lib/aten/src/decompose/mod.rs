@@ -28,7 +28,33 @@ mod view;
 pub(crate) use scatter::put_slice;
 
 use crate::bind::Bound;
+use crate::error::Error;
 use crate::expand::{Expander, Results};
+use crate::value::V;
+
+/// Most pieces that a rule unrolls a call into.
+const MAX_PIECES: i64 = 4096;
+
+/// A number of pieces, if it is one that may be unrolled.
+fn pieces(op: &str, count: i64) -> Result<i64, Error> {
+    if count > MAX_PIECES {
+        return Err(Error::unsupported(format!("{op} unrolls into {count} pieces; expected at most {MAX_PIECES}")));
+    }
+    Ok(count)
+}
+
+/// The result of checked arithmetic on a call's numbers.
+fn exact(op: &str, number: Option<i64>) -> Result<i64, Error> {
+    number.ok_or_else(|| Error::shape(op, "its numbers leave 64 bits"))
+}
+
+/// Fails unless a tensor has at least `rank` dimensions.
+fn need_rank(op: &str, v: &V, rank: usize) -> Result<(), Error> {
+    if v.rank() < rank {
+        return Err(Error::shape(op, format!("{} has rank {}; expected at least {rank}", v.name, v.rank())));
+    }
+    Ok(())
+}
 
 /// Makes the nodes that a call becomes and gives its results.
 pub(crate) type Rule = fn(&mut Expander<'_, '_>, &Bound<'_>) -> Results;

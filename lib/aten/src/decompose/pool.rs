@@ -1,5 +1,6 @@
 //! Pooling by other names, and adaptive pooling as pooling or as means of slices.
 
+use super::{need_rank, pieces};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -11,6 +12,13 @@ use m2m_tensor::Expr;
 pub(super) fn max_pool(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let (dtype, shape) = e.result(b, 0)?;
+    need_rank(b.op(), &x, 2)?;
+    if shape.len() != x.rank() {
+        return Err(Error::shape(
+            b.op(),
+            format!("a result of rank {} for an input of rank {}", shape.len(), x.rank()),
+        ));
+    }
     let is_line = b.op().starts_with("aten.max_pool1d");
     let (op, x) = match b.op() {
         "aten.max_pool3d.default" => ("aten.max_pool3d_with_indices.default", x),
@@ -49,8 +57,10 @@ pub(super) fn max_pool(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 }
 
 /// The bounds of window `k` of `out` over `size`: `floor(k·size/out)` to `ceil((k+1)·size/out)`.
-fn window(k: i64, size: i64, out: i64) -> (i64, i64) {
-    (k * size / out, ((k + 1) * size + out - 1) / out)
+fn window(k: i64, size: i64, out: i64) -> Option<(i64, i64)> {
+    let from = k.checked_mul(size)?.checked_div(out)?;
+    let end = k.checked_add(1)?.checked_mul(size)?.checked_add(out)?.checked_sub(1)?;
+    Some((from, end.checked_div(out)?))
 }
 
 /// Pools one dimension to `out` windows with `op` over each.
@@ -69,8 +79,9 @@ fn adapt(e: &mut Expander<'_, '_>, x: &V, dim: usize, out: &Expr, is_mean: bool)
         return Err(Error::unsupported(message));
     };
     let mut parts = Vec::new();
-    for k in 0..count {
-        let (from, to) = window(k, size, count);
+    for k in 0..pieces("adaptive pooling", count)? {
+        let (from, to) =
+            window(k, size, count).ok_or_else(|| Error::shape("adaptive pooling", "its numbers leave 64 bits"))?;
         let part = e.slice(x, dim, &Expr::Int(from), &Expr::Int(to), 1)?;
         parts.push(pool(e, &part)?);
     }

@@ -46,8 +46,13 @@ pub(super) fn quantize(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         Some(O::N(Arg::Int(0))) | None => y,
         Some(z) => e.add(&y, &z)?,
     };
-    let args = vec![y.arg(), b.arg("quant_min")?.clone(), b.arg("quant_max")?.clone()];
-    let y = e.call1("aten.clamp.default", args, &[], y.dtype, &y.shape)?;
+    let y = match (e.operand(b, "quant_min")?, e.operand(b, "quant_max")?) {
+        (O::N(low), O::N(high)) => e.call1("aten.clamp.default", vec![y.arg(), low, high], &[], y.dtype, &y.shape)?,
+        (low, high) => {
+            let (low, high) = (e.lift(&low, y.dtype)?, e.lift(&high, y.dtype)?);
+            e.call1("aten.clamp.Tensor", vec![y.arg(), low.arg(), high.arg()], &[], y.dtype, &y.shape)?
+        }
+    };
     one(e.to_dtype(&y, dtype)?)
 }
 

@@ -3,6 +3,7 @@
 //! Each layer and direction has weights `w_ih [G·H, I]`, `w_hh [G·H, H]` and, with biases, `b_ih`, `b_hh [G·H]`; the
 //! input is `[T, B, I]`. Equations: `torch.nn.LSTM`, `torch.nn.GRU`, `torch.nn.RNN`.
 
+use super::need_rank;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results};
@@ -53,6 +54,8 @@ fn layers(e: &mut Expander<'_, '_>, b: &Bound<'_>, cell: Cell) -> Results {
     }
     let states = if cell == Cell::Lstm { e.tensors(b, "hx")? } else { vec![e.tensor(b, "hx")?] };
     let params = e.tensors(b, "params")?;
+    [&x].into_iter().chain(&states).try_for_each(|v| need_rank(b.op(), v, 3))?;
+    params.iter().try_for_each(|v| need_rank(b.op(), v, 1))?;
     let (has_biases, directions) = (b.bool("has_biases")?, 1 + usize::from(b.bool("bidirectional")?));
     let count = usize::try_from(b.int("num_layers")?).unwrap_or(0);
     let per = if has_biases { 4 } else { 2 };

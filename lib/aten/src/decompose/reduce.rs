@@ -1,5 +1,6 @@
 //! Reductions in terms of the target's: sums, means, extremes, variances.
 
+use super::{exact, need_rank};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -195,7 +196,7 @@ pub(super) fn ranked(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let args = vec![x.arg(), Arg::Int(dim as i64), Arg::Bool(false)];
     let sorted = e.call("aten.sort.default", args, &[], types)?;
     let shape = crate::infer::reduced(&x.shape, &[dim], true);
-    let at = if b.has("k") { b.int("k")? - 1 } else { (size - 1) / 2 };
+    let at = if b.has("k") { exact(b.op(), b.int("k")?.checked_sub(1))? } else { (size - 1) / 2 };
     let mut place = e.full(&shape, DType::I64, at)?;
     if x.dtype.is_float() && !b.has("k") {
         // NaNs are sorted to the end: the first of them is the median.
@@ -218,6 +219,7 @@ pub(super) fn ranked(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 /// `cdist(x [.., P, M], y [.., R, M], p)`: the norm of each difference of rows.
 pub(super) fn cdist(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, y) = (e.tensor(b, "x1")?, e.tensor(b, "x2")?);
+    [&x, &y].into_iter().try_for_each(|v| need_rank(b.op(), v, 2))?;
     let (x, y) = (e.unsqueeze(&x, x.rank() - 1)?, e.unsqueeze(&y, y.rank() - 2)?);
     let d = e.sub(&x, &y)?;
     let last = d.rank() - 1;
@@ -251,7 +253,7 @@ pub(super) fn histc(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let at = e.div(&at, high - low)?;
     let at = e.mul(&at, bins as f64)?;
     let at = e.unary("trunc", &at)?;
-    let args = vec![at.arg(), Arg::Null, Arg::from((bins - 1) as f64)];
+    let args = vec![at.arg(), Arg::Null, Arg::from(bins as f64 - 1.0)];
     let at = e.call1("aten.clamp.default", args, &[], at.dtype, &at.shape)?;
     let (above, below) = (e.compare("ge", &wide, low)?, e.compare("le", &wide, high)?);
     let inside = e.binary_default("logical_and", &above, &below)?;
@@ -272,8 +274,10 @@ pub(super) fn trace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     };
     let count = n.min(m);
     let flat = e.view(&x, &[Expr::Int(-1)])?;
-    let end = ((count - 1) * (m + 1) + 1).max(0);
-    let y = e.slice(&flat, 0, &Expr::Int(0), &Expr::Int(end), m + 1)?;
+    let step = exact(b.op(), m.checked_add(1))?;
+    let end = exact(b.op(), count.checked_sub(1).and_then(|c| c.checked_mul(step)))?;
+    let end = exact(b.op(), end.checked_add(1))?.max(0);
+    let y = e.slice(&flat, 0, &Expr::Int(0), &Expr::Int(end), step)?;
     let y = e.widen(&y)?;
     let y = e.sum(&y, &[0], false)?;
     one(e.to_dtype(&y, dtype)?)

@@ -1,5 +1,6 @@
 //! Sums over runs of rows: bags of embeddings, products by expert, overlapping patches.
 
+use super::{exact, pieces};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -85,7 +86,7 @@ pub(super) fn grouped_mm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let passed = e.compare("le", &offs, &row)?;
     let expert = e.sum(&passed, &[1], true)?;
     let mut y = e.full(&shape, dtype, Arg::Int(0))?;
-    for k in 0..experts {
+    for k in 0..pieces(b.op(), experts)? {
         let own = e.select(&weight, 0, &Expr::Int(k))?;
         let product = e.mm(&x, &own)?;
         let is_own = e.compare("eq", &expert, k)?;
@@ -106,8 +107,10 @@ pub(super) fn col2im(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     for k in 0..2 {
         let get = |v: &[i64]| v.get(k).copied().ok_or_else(|| Error::shape(b.op(), "two numbers for each dimension"));
         let (n, kern, dil, pad, step) = (get(&size)?, get(&kernel)?, get(&dilation)?, get(&padding)?, get(&stride)?);
-        let wide = n + 2 * pad;
-        let windows = (wide - dil * (kern - 1) - 1) / step.max(1) + 1;
+        let wide = exact(b.op(), pad.checked_mul(2).and_then(|p| p.checked_add(n)))?;
+        let reach = exact(b.op(), kern.checked_sub(1).and_then(|k| k.checked_mul(dil)))?;
+        let room = exact(b.op(), wide.checked_sub(reach).and_then(|r| r.checked_sub(1)))?;
+        let windows = room / step.max(1) + 1;
         let inner = e.iota(&Expr::Int(kern), DType::I64)?;
         let inner = e.mul(&inner, dil)?;
         let inner = e.unsqueeze(&inner, 1)?;
@@ -129,7 +132,7 @@ pub(super) fn col2im(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let flat = [lead.clone(), channels.clone(), index.dim(2)];
     let x = e.view(&x, &flat)?;
     let index = e.expand_to(&index, &flat)?;
-    let plane = [lead.clone(), channels.clone(), Expr::Int(h * w)];
+    let plane = [lead.clone(), channels.clone(), Expr::Int(exact(b.op(), h.checked_mul(*w))?)];
     let zeros = e.full(&plane, dtype, Arg::Int(0))?;
     let args = vec![zeros.arg(), Arg::Int(2), index.arg(), x.arg()];
     let y = e.call1("aten.scatter_add.default", args, &[], dtype, &plane)?;

@@ -1,5 +1,6 @@
 //! Lists of parts, and joins.
 
+use super::{exact, need_rank};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -146,9 +147,11 @@ pub(super) fn diag_embed(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let rank = x.rank() + 1;
     let (a, c) = (wrap_dim(b.op(), b.int("dim1")?, rank)?, wrap_dim(b.op(), b.int("dim2")?, rank)?);
     let offset = b.int("offset")?;
-    let size = expr::add([x.dim(x.rank() - 1), Expr::Int(offset.abs())]);
-    let before = Expr::Int(offset.max(0));
-    let after = Expr::Int((-offset).max(0));
+    need_rank(b.op(), &x, 1)?;
+    let reach = exact(b.op(), offset.checked_abs())?;
+    let size = expr::add([x.dim(x.rank() - 1), Expr::Int(reach)]);
+    let (before, after) = if offset > 0 { (reach, 0) } else { (0, reach) };
+    let (before, after) = (Expr::Int(before), Expr::Int(after));
     let mut pads = vec![(Expr::Int(0), Expr::Int(0)); x.rank()];
     if let Some(last) = pads.last_mut() {
         *last = (before, after);

@@ -1,5 +1,6 @@
 //! Other names for reshaping, permuting, slicing and stretching.
 
+use super::{exact, pieces};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -242,7 +243,7 @@ pub(super) fn roll(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         if size == Expr::Int(0) {
             continue;
         }
-        let cut = expr::modulo(Expr::Int(-shift), size.clone());
+        let cut = expr::modulo(Expr::Int(exact(b.op(), shift.checked_neg())?), size.clone());
         if cut != Expr::Int(0) {
             let tail = e.slice(&y, dim, &cut, &size, 1)?;
             let head = e.slice(&y, dim, &Expr::Int(0), &cut, 1)?;
@@ -261,7 +262,7 @@ pub(super) fn diff(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     parts.push(x);
     parts.extend(e.opt_tensor(b, "append")?);
     let mut y = e.cat(&parts, dim)?;
-    for _ in 0..b.int("n")? {
+    for _ in 0..pieces(b.op(), b.int("n")?)? {
         let size = y.dim(dim);
         let last = expr::sub(size.clone(), Expr::Int(1));
         let after = e.slice(&y, dim, &Expr::Int(1), &size, 1)?;
@@ -381,9 +382,12 @@ pub(super) fn diagonal(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let mut flat: Vec<Expr> = y.shape.iter().take(x.rank() - 2).cloned().collect();
     flat.push(expr::mul([x.dim(a), x.dim(c)]));
     let y = e.view(&y, &flat)?;
-    let start = if offset >= 0 { offset } else { -offset * cols };
-    let end = (start + (count - 1) * (cols + 1) + 1).max(start);
-    one(e.slice(&y, flat.len() - 1, &Expr::Int(start), &Expr::Int(end), cols + 1)?)
+    let start = if offset >= 0 { Some(offset) } else { offset.checked_neg().and_then(|o| o.checked_mul(cols)) };
+    let start = exact(b.op(), start)?;
+    let step = exact(b.op(), cols.checked_add(1))?;
+    let reach = exact(b.op(), count.checked_sub(1).and_then(|c| c.checked_mul(step)))?;
+    let end = exact(b.op(), start.checked_add(reach).and_then(|e| e.checked_add(1)))?.max(start);
+    one(e.slice(&y, flat.len() - 1, &Expr::Int(start), &Expr::Int(end), step)?)
 }
 
 /// `as_strided(size, stride, offset)` of a contiguous tensor, which the caller has made sure of:

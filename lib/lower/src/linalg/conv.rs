@@ -33,7 +33,7 @@ pub struct Conv {
 impl Conv {
     fn read(bound: &Bound<'_>, rank: usize) -> Result<Self> {
         let groups = bound.int("groups")?;
-        if groups < 1 {
+        if !(1..=i64::from(i32::MAX)).contains(&groups) {
             return Err(Error::Graph(format!("convolution in {groups} groups")));
         }
         Ok(Conv {

@@ -5,7 +5,7 @@ use super::emit::WeightBinding;
 use crate::error::{Error, Result};
 use m2m_graph::Graph;
 use m2m_mlir::{CmpI, Type, Value, attr};
-use m2m_record::{Argument, Dim, Input, InputRole, ModuleResult, ScalarKind, Type as RecordType};
+use m2m_record::{Argument, Data, Dim, Input, InputRole, ModuleResult, ScalarKind, Type as RecordType};
 use m2m_tensor::Expr;
 use m2m_tensor::expr::Cmp;
 use std::collections::HashSet;
@@ -15,9 +15,13 @@ pub fn is_state(role: InputRole) -> bool {
     matches!(role, InputRole::Parameter | InputRole::Buffer | InputRole::TensorConstant)
 }
 
-/// The module-level name of a weight that is bound as a global.
-fn global_name(input: &Input) -> String {
-    input.target.clone().unwrap_or_else(|| input.value.clone())
+/// The name by which a runtime binds a weight: its own, or that of the first weight with the same bytes, as tied weights
+/// are stored once.
+fn global_name(graph: &Graph, input: &Input) -> String {
+    let is_same = |other: &&Input| is_state(other.role) && other.data == input.data && other.ty == input.ty;
+    let first = input.data.as_ref().filter(|d| **d != Data::Missing).and_then(|_| graph.inputs.iter().find(is_same));
+    let named = first.unwrap_or(input);
+    named.target.clone().unwrap_or_else(|| named.value.clone())
 }
 
 /// What the record says of each argument, in signature order. Literals are not arguments.
@@ -30,7 +34,7 @@ pub fn arguments(graph: &Graph, binding: WeightBinding) -> Vec<Argument> {
             target: i.target.clone(),
             ty: i.ty.clone(),
             data: i.data.clone(),
-            global: (binding == WeightBinding::Iree && is_state(i.role)).then(|| global_name(i)),
+            global: (binding == WeightBinding::Iree && is_state(i.role)).then(|| global_name(graph, i)),
         })
         .collect()
 }
@@ -70,8 +74,9 @@ pub fn signature_type<'c>(cx: &Cx<'c>, ty: &RecordType) -> Result<Type<'c>> {
 
 /// Declares a global for each weight that IREE is to bind by name.
 pub fn globals(cx: &Cx<'_>, arguments: &[Argument]) -> Result<()> {
+    let mut declared = HashSet::new();
     for argument in arguments {
-        let Some(name) = &argument.global else { continue };
+        let Some(name) = argument.global.as_ref().filter(|name| declared.insert(name.as_str())) else { continue };
         let context = cx.b.context();
         let ty = signature_type(cx, &argument.ty)?;
         let quoted = |s: &str| format!("\"{}\"", s.replace('\\', "\\5C").replace('"', "\\22"));

@@ -3,7 +3,7 @@
 //! Definitions: torch.nn.ReflectionPad2d, torch.nn.ReplicationPad2d and torch.nn.Unfold in PyTorch's documentation.
 
 use super::cx::{Cx, Tensor, Val};
-use super::gather::gather;
+use super::index;
 use super::scalar::Scalars;
 use super::spatial::{self, Indices, LEAD, Sliding, batched, ints_from};
 use super::view::reshape;
@@ -51,10 +51,11 @@ fn by_place<'c>(
         before.push(cx.b.size_value(pad)?);
         extents.push(cx.size_value(&input.shape[lead + axis])?);
     }
-    let value = gather(cx, &input, &result.shape, |p, output| {
+    let value = index::read(cx, &input, &result.shape, &[], |b, output, _| {
+        let p = Indices { b };
         let mut place = output[..lead].to_vec();
         for (axis, x) in output[lead..].iter().enumerate() {
-            place.push(source(p, p.b.subi(*x, before[axis])?, extents[axis])?);
+            place.push(source(&p, b.subi(*x, before[axis])?, extents[axis])?);
         }
         Ok(place)
     })?;

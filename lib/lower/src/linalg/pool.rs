@@ -4,6 +4,7 @@
 
 pub mod adaptive;
 pub mod average;
+pub mod back;
 pub mod max;
 
 use super::cx::{Cx, Tensor, Val};

@@ -1,7 +1,7 @@
 //! Running reductions along an axis: one `scf.for` over its positions, each step an elementwise `linalg.generic` on a
 //! slice of extent 1, so that the work is linear in the number of elements.
 //!
-//! Half types accumulate in f32 and round each result once.
+//! Half types accumulate in f32, f32 in f64, and each result is rounded once.
 
 use super::cx::{Cx, Tensor, Val};
 use super::elementwise::into_mlir;
@@ -15,23 +15,15 @@ use m2m_mlir::{Builder, Iter, Map, Size, Value};
 use m2m_record::{DType, Dim, Node};
 use std::rc::Rc;
 
-/// The state of a scan: accumulators, and the results of one position.
-pub struct Step<'c> {
-    /// The next accumulators.
-    pub acc: Vec<Value<'c>>,
-    /// The elements of the results here.
-    pub out: Vec<Value<'c>>,
-}
-
-/// Scans `t` along `axis`. `inits` are the accumulators' types and first values, `outs` the results' types. The body
-/// gets the element, its position as i64, and the accumulators.
+/// Scans `t` along `axis`. `inits` are the accumulators' types and first values; the body gets the element, its position
+/// as i64, and the accumulators, and gives the next ones. Result `k` is accumulator `k` at each position, as `outs[k]`.
 pub fn scan<'c>(
     cx: &mut Cx<'c>,
     t: &Tensor<'c>,
     axis: usize,
     inits: &[(DType, Value<'c>)],
     outs: &[DType],
-    body: impl Fn(&Builder<'c>, Value<'c>, Value<'c>, &[Value<'c>]) -> Result<Step<'c>>,
+    body: impl Fn(&Builder<'c>, Value<'c>, Value<'c>, &[Value<'c>]) -> Result<Vec<Value<'c>>>,
 ) -> Result<Vec<Tensor<'c>>> {
     if t.shape.contains(&Dim::Int(0)) {
         let empty =
@@ -53,11 +45,20 @@ pub fn scan<'c>(
     let b = Rc::clone(&cx.b);
     let results = b.for_loop((zero, extent, one), &carried, |b, at, carried| {
         let (acc, whole) = carried.split_at(inits.len());
-        step(b, t, &Lane { axis, at, sizes: &sizes }, acc, whole, &body)
+        let lane = Lane { axis, at, sizes: &sizes };
+        let next = step(b, t, &lane, acc, &body)?;
+        let mut carried = next.clone();
+        for (k, whole) in whole.iter().enumerate() {
+            let part = lane.converted(b, next[k], inits[k].0, outs[k])?;
+            carried.push(lane.put(b, part, *whole)?);
+        }
+        Ok(carried)
     })?;
     let scanned = results.get(inits.len()..).unwrap_or_default().iter().zip(outs);
     Ok(scanned.map(|(value, dtype)| Tensor { value: *value, dtype: *dtype, shape: t.shape.clone() }).collect())
 }
+
+type MlirResult<T> = std::result::Result<T, m2m_mlir::Error>;
 
 /// The slice of extent 1 at a position of an axis.
 struct Lane<'a, 'c> {
@@ -73,47 +74,40 @@ impl<'c> Lane<'_, 'c> {
         offsets
     }
 
-    fn of(&self, b: &Builder<'c>, whole: Value<'c>) -> std::result::Result<Value<'c>, m2m_mlir::Error> {
+    fn of(&self, b: &Builder<'c>, whole: Value<'c>) -> MlirResult<Value<'c>> {
         b.extract_slice(whole, &self.offsets(), self.sizes, &vec![Size::Static(1); self.sizes.len()])
     }
 
-    fn put(
-        &self,
-        b: &Builder<'c>,
-        part: Value<'c>,
-        whole: Value<'c>,
-    ) -> std::result::Result<Value<'c>, m2m_mlir::Error> {
+    fn put(&self, b: &Builder<'c>, part: Value<'c>, whole: Value<'c>) -> MlirResult<Value<'c>> {
         b.insert_slice(part, whole, &self.offsets(), self.sizes, &vec![Size::Static(1); self.sizes.len()])
+    }
+
+    /// An accumulator as a part of a result. By an operation of its own: one that gives both confuses IREE.
+    fn converted(&self, b: &Builder<'c>, acc: Value<'c>, from: DType, to: DType) -> MlirResult<Value<'c>> {
+        if from == to {
+            return Ok(acc);
+        }
+        let out = b.empty(self.sizes, b.elem(to.name())?)?;
+        let map = Map::identity(self.sizes.len());
+        b.elementwise(&[(acc, map)], out, |b, v| convert(b, v[0], from, to).map_err(into_mlir))
     }
 }
 
-/// One position: the accumulators and results after it.
+/// The accumulators after one position.
 fn step<'c>(
     b: &Builder<'c>,
     t: &Tensor<'c>,
     lane: &Lane<'_, 'c>,
     acc: &[Value<'c>],
-    whole: &[Value<'c>],
-    body: &impl Fn(&Builder<'c>, Value<'c>, Value<'c>, &[Value<'c>]) -> Result<Step<'c>>,
-) -> std::result::Result<Vec<Value<'c>>, m2m_mlir::Error> {
+    body: &impl Fn(&Builder<'c>, Value<'c>, Value<'c>, &[Value<'c>]) -> Result<Vec<Value<'c>>>,
+) -> MlirResult<Vec<Value<'c>>> {
     let map = Map::identity(t.rank());
     let x = lane.of(b, t.value)?;
     let position = b.index_cast(lane.at, b.elem("i64")?)?;
-    let mut outs: Vec<_> = acc.iter().map(|value| (*value, map.clone())).collect();
-    for value in whole {
-        outs.push((lane.of(b, *value)?, map.clone()));
-    }
-    let iterators = vec![Iter::Parallel; t.rank()];
-    let values = b.generic(&[(x, map)], &outs, &iterators, |b, v| {
-        let step = body(b, v[0], position, v.get(1..=acc.len()).unwrap_or_default()).map_err(into_mlir)?;
-        Ok(step.acc.into_iter().chain(step.out).collect())
-    })?;
-    let (next, parts) = values.split_at(acc.len());
-    let mut carried = next.to_vec();
-    for (part, whole) in parts.iter().zip(whole) {
-        carried.push(lane.put(b, *part, *whole)?);
-    }
-    Ok(carried)
+    let outs: Vec<_> = acc.iter().map(|value| (*value, map.clone())).collect();
+    b.generic(&[(x, map)], &outs, &vec![Iter::Parallel; t.rank()], |b, v| {
+        body(b, v[0], position, &v[1..]).map_err(into_mlir)
+    })
 }
 
 /// The argument `self` with at least one axis, and the axis that `dim` names.
@@ -135,16 +129,16 @@ fn finish<'c>(cx: &mut Cx<'c>, node: &Node, scanned: Vec<Tensor<'c>>) -> Result<
 /// The value and step of a running sum or product.
 type Combine = for<'b, 'c> fn(&Scalars<'b, 'c>, Value<'c>, Value<'c>) -> Result<Value<'c>>;
 
-/// Elements go to the result's type first, as PyTorch does where `dtype` is given, then to the accumulator's.
+/// Elements go to the result's type first, as PyTorch does where `dtype` is given, then to the accumulator's. That of f32
+/// is f64, as in PyTorch's CPU kernels: here rounding errors would add up over all positions before.
 fn accumulated<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, start: f64, combine: Combine) -> Result<Vec<Val<'c>>> {
     let to = cx.result_type(node, 0)?.dtype;
     let (t, axis) = lanes(cx, bound)?;
-    let (from, acc) = (t.dtype, accumulate_dtype(to));
+    let (from, acc) = (t.dtype, if to == DType::F32 { DType::F64 } else { accumulate_dtype(to) });
     let init = Scalars::new(&cx.b, acc).number(start)?;
     let scanned = scan(cx, &t, axis, &[(acc, init)], &[to], |b, x, _, so_far| {
         let x = convert(b, convert(b, x, from, to)?, to, acc)?;
-        let next = combine(&Scalars::new(b, acc), so_far[0], x)?;
-        Ok(Step { acc: vec![next], out: vec![convert(b, next, acc, to)?] })
+        Ok(vec![combine(&Scalars::new(b, acc), so_far[0], x)?])
     })?;
     finish(cx, node, scanned)
 }
@@ -169,8 +163,7 @@ pub fn logcumsumexp<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<V
     let init = Scalars::new(&cx.b, acc).lowest()?;
     let scanned = scan(cx, &t, axis, &[(acc, init)], &[to], |b, x, _, so_far| {
         let s = Scalars::new(b, acc);
-        let next = log_add_exp(&s, so_far[0], convert(b, x, to, acc)?)?;
-        Ok(Step { acc: vec![next], out: vec![convert(b, next, acc, to)?] })
+        Ok(vec![log_add_exp(&s, so_far[0], convert(b, x, to, acc)?)?])
     })?;
     finish(cx, node, scanned)
 }
@@ -207,9 +200,7 @@ fn running<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, is_max: bool) -> Res
         let x = convert(b, x, from, acc)?;
         let beyond = s.compare(if is_max { Compare::Ge } else { Compare::Le }, x, so_far[0])?;
         let takes = b.ori(beyond, s.is_nan(x)?)?;
-        let best = b.select(takes, x, so_far[0])?;
-        let place = b.select(takes, at, so_far[1])?;
-        Ok(Step { acc: vec![best, place], out: vec![convert(b, best, acc, from)?, place] })
+        Ok(vec![b.select(takes, x, so_far[0])?, b.select(takes, at, so_far[1])?])
     })?;
     finish(cx, node, scanned)
 }

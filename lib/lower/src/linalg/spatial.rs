@@ -29,11 +29,14 @@ pub fn ints(bound: &Bound<'_>, name: &str, rank: usize) -> Result<Vec<i64>> {
     }
 }
 
-/// As `ints`, for amounts that must not be below `least`.
+/// The greatest stride, kernel, padding or dilation that is covered, so that products of two are exact.
+const MOST: i64 = 1 << 31;
+
+/// As `ints`, for amounts from `least` to `MOST`.
 pub fn ints_from(bound: &Bound<'_>, name: &str, rank: usize, least: i64) -> Result<Vec<i64>> {
     let list = ints(bound, name, rank)?;
-    match list.iter().find(|n| **n < least) {
-        Some(n) => Err(Error::unsupported(format!("{name} of {n}; at least {least} is covered"))),
+    match list.iter().find(|n| !(least..=MOST).contains(*n)) {
+        Some(n) => Err(Error::unsupported(format!("{name} of {n}; {least} to {MOST} is covered"))),
         None => Ok(list),
     }
 }

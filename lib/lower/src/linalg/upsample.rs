@@ -9,7 +9,7 @@ mod taps;
 
 use super::cx::{Cx, Tensor, Val};
 use super::elementwise::into_mlir;
-use super::gather::gather;
+use super::index;
 use super::scalar::{Scalars, compute_dtype, convert};
 use super::spatial::{Indices, LEAD, batched, extents};
 use super::view::reshape;
@@ -88,11 +88,11 @@ fn factors(bound: &Bound<'_>, rank: usize) -> Result<Vec<Option<f64>>> {
 fn pick<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, kind: Kind) -> Result<Vec<Val<'c>>> {
     let (input, shape, axes) = read(cx, node, bound, false)?;
     let dtype = taps::coordinate_dtype(input.dtype);
-    let value = gather(cx, &input, &shape, |p, output| {
-        let s = Scalars::new(p.b, dtype);
+    let value = index::read(cx, &input, &shape, &[], |b, output, _| {
+        let (p, s) = (Indices { b }, Scalars::new(b, dtype));
         let mut place = output[..LEAD].to_vec();
         for (axis, output) in axes.iter().zip(&output[LEAD..]) {
-            place.push(axis.nearest(p, &s, kind, *output)?);
+            place.push(axis.nearest(&p, &s, kind, *output)?);
         }
         Ok(place)
     })?;

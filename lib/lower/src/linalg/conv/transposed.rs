@@ -7,9 +7,9 @@
 use super::{Conv, part};
 use crate::error::Result;
 use crate::linalg::cx::{Cx, Tensor};
-use crate::linalg::gather::gather;
+use crate::linalg::index;
 use crate::linalg::scalar::Scalars;
-use crate::linalg::spatial::{self, LEAD, to_expr};
+use crate::linalg::spatial::{self, Indices, LEAD, to_expr};
 use crate::linalg::view::{reshape, slice_axis};
 use m2m_mlir::Size;
 use m2m_record::Dim;
@@ -84,10 +84,11 @@ pub fn turned<'c>(cx: &mut Cx<'c>, weight: &Tensor<'c>, groups: i64) -> Result<T
     let extents = kernel.iter().map(|dim| cx.size_value(dim)).collect::<Result<Vec<_>>>()?;
     // Read at computed places: a map with falling indices is sound, but IREE's fusions break on it.
     let turned = shape(&[Dim::Int(groups), filters.clone(), channels.clone()]);
-    let turned = gather(cx, &grouped, &turned, |p, output| {
+    let turned = index::read(cx, &grouped, &turned, &[], |b, output, _| {
+        let p = Indices { b };
         let mut place = vec![output[0], output[2], output[1]];
         for (x, extent) in output[3..].iter().zip(&extents) {
-            place.push(p.b.subi(p.linear(*extent, 1, -1)?, *x)?);
+            place.push(b.subi(p.linear(*extent, 1, -1)?, *x)?);
         }
         Ok(place)
     })?;

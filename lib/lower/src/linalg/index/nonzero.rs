@@ -1,27 +1,34 @@
-//! Places of elements that are not zero: counted first, so that the results have their size, then each found by
-//! bisecting the running count.
+//! Places of elements that are not zero, or that are to be repeated: counted first, so that the results have their size,
+//! then each found by bisecting the running count.
 
-use super::super::scan::{Step, scan};
+use super::super::scan::scan;
 use super::super::sort::bisection_rounds;
 use super::{broadcast_shape, read, shaped};
 use crate::error::{Error, Result};
 use crate::linalg::cx::{Cx, Tensor, Val};
 use crate::linalg::elementwise::into_mlir;
-use crate::linalg::reduce::{Axes, count_true, product};
+use crate::linalg::reduce::{Axes, count_true, fold, product};
 use crate::linalg::scalar::{Scalars, convert};
-use crate::linalg::view::{broadcast, reshape};
+use crate::linalg::view::{broadcast, convert as convert_tensor, reshape};
 use m2m_aten::bind::Bound;
 use m2m_mlir::{Builder, CmpI, Iter, Map, Value};
-use m2m_record::{DType, Dim, Node};
+use m2m_record::{DType, Dim, Node, TensorType};
 
 /// `out[i]`: how many of the elements `0..=i` of a 1-d tensor are not zero.
 fn running_count<'c>(cx: &mut Cx<'c>, flat: &Tensor<'c>) -> Result<Tensor<'c>> {
-    let zero = Scalars::new(&cx.b, DType::I64).int(0)?;
     let from = flat.dtype;
+    running_sum(cx, flat, |b, x| convert(b, Scalars::new(b, from).truth(x)?, DType::Bool, DType::I64))
+}
+
+/// `out[i]`: the sum of what the body makes of the elements `0..=i` of a 1-d tensor, i64.
+fn running_sum<'c>(
+    cx: &mut Cx<'c>,
+    flat: &Tensor<'c>,
+    body: impl Fn(&Builder<'c>, Value<'c>) -> Result<Value<'c>>,
+) -> Result<Tensor<'c>> {
+    let zero = Scalars::new(&cx.b, DType::I64).int(0)?;
     let counts = scan(cx, flat, 0, &[(DType::I64, zero)], &[DType::I64], |b, x, _, so_far| {
-        let one = convert(b, Scalars::new(b, from).truth(x)?, DType::Bool, DType::I64)?;
-        let next = b.addi(so_far[0], one)?;
-        Ok(Step { acc: vec![next], out: vec![next] })
+        Ok(vec![b.addi(so_far[0], body(b, x)?)?])
     })?;
     counts.into_iter().next().ok_or_else(|| Error::Graph("a scan without a result".into()))
 }
@@ -43,15 +50,19 @@ fn places<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>) -> Result<Tensor<'c>> {
     let total = cx.b.index_cast(cx.b.extract(total.value, &[])?, cx.b.index_type())?;
     let name = format!("nonzero_{}", cx.b.ordinal());
     cx.symbols.bind(&name, total);
-    let shape = vec![Dim::Expr(name)];
-    let extent = cx.size_value(&flat.shape[0])?;
-    let rounds = bisection_rounds(cx, &flat.shape[0])?;
+    placed(cx, &counts, Dim::Expr(name))
+}
+
+/// For each of `total` results, the least place whose running count exceeds the number of results before it.
+fn placed<'c>(cx: &mut Cx<'c>, counts: &Tensor<'c>, total: Dim) -> Result<Tensor<'c>> {
+    let shape = vec![total];
+    let extent = cx.size_value(&counts.shape[0])?;
+    let rounds = bisection_rounds(cx, &counts.shape[0])?;
     let out = cx.empty(DType::I64, &shape)?;
     let value = cx.b.elementwise(&[], out, |b, _| {
         let wanted = b.index(0)?;
         let (zero, one) = (b.const_index(0)?, b.const_index(1)?);
         let last = b.subi(extent, one)?;
-        // The least place whose running count exceeds the number of places before the wanted one.
         let found = b.for_loop((zero, rounds, one), &[zero, extent], |b, _, carried| {
             let (low, high) = (carried[0], carried[1]);
             let open = b.cmpi(CmpI::Slt, low, high)?;
@@ -65,6 +76,48 @@ fn places<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>) -> Result<Tensor<'c>> {
         b.index_cast(found[0], b.elem("i64")?)
     })?;
     Ok(Tensor { value, dtype: DType::I64, shape })
+}
+
+/// Each place `i` of a 1-d tensor, `repeats[i]` times, with an axis whose size is a new symbol.
+fn repeated<'c>(cx: &mut Cx<'c>, repeats: &Tensor<'c>) -> Result<Tensor<'c>> {
+    let from = repeats.dtype;
+    let counts = running_sum(cx, repeats, |b, x| convert(b, x, from, DType::I64))?;
+    let zero = Scalars::new(&cx.b, DType::I64).int(0)?;
+    let total = fold(cx, repeats, &Axes::new(1, vec![0]), DType::I64, zero, |s, x, so_far| {
+        s.add(so_far, convert(s.b, x, from, DType::I64)?)
+    })?;
+    let total = cx.b.index_cast(cx.b.extract(total.value, &[])?, cx.b.index_type())?;
+    let name = format!("repeated_{}", cx.b.ordinal());
+    cx.symbols.bind(&name, total);
+    placed(cx, &counts, Dim::Expr(name))
+}
+
+/// `repeat_interleave(repeats, output_size)`: each place `i` of a 1-d tensor, `repeats[i]` times.
+pub fn repeated_places<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
+    let result = cx.result_type(node, 0)?.clone();
+    let repeats = super::integers(cx, bound.tensor("repeats")?)?;
+    let places = repeated(cx, &repeats)?;
+    let like = TensorType::new(result.dtype, places.shape.clone());
+    let places = convert_tensor(cx, places, &like)?;
+    Ok(vec![Val::Tensor(cx.conform(places.value, result.dtype, &result.shape)?)])
+}
+
+/// `repeat_interleave(self, repeats, dim, output_size)`: position `i` of an axis (without `dim`, of all elements in
+/// row-major order) `repeats[i]` times; one number of repeats is for all.
+pub fn repeated_elements<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
+    let result = cx.result_type(node, 0)?.clone();
+    let t = cx.tensor(bound.tensor("self")?)?;
+    let (t, axis) = match bound.int_or("dim")? {
+        None => (flattened(cx, &t)?, 0),
+        Some(dim) => (t.clone(), t.axis(dim)?),
+    };
+    let repeats = super::integers(cx, bound.tensor("repeats")?)?;
+    let along = t.shape.get(axis).cloned().unwrap_or(Dim::Int(1));
+    let narrow = if repeats.rank() == 0 { reshape(cx, &repeats, &[Dim::Int(1)])? } else { repeats };
+    let repeats = broadcast(cx, &narrow, &[along])?;
+    let places = repeated(cx, &repeats)?;
+    let chosen = super::along(cx, &t, axis, &places)?;
+    Ok(vec![Val::Tensor(cx.conform(chosen.value, result.dtype, &result.shape)?)])
 }
 
 /// The coordinate along `axis` of a row-major number.

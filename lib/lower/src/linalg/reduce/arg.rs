@@ -2,7 +2,7 @@
 //!
 //! The first of equal elements wins, and the first NaN wins over everything, as in PyTorch's CPU kernels.
 
-use super::{finish_plain, input, product};
+use super::{Axes, extreme, finish_plain, input, product};
 use crate::error::Result;
 use crate::linalg::cx::{Cx, Tensor, Val};
 use crate::linalg::elementwise::into_mlir;
@@ -30,7 +30,7 @@ pub fn at_least_1d<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>) -> Result<Tensor<'c>> {
 
 /// Best elements along an axis, in the compute type, and their positions as i64. The results lack the axis.
 fn best<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, axis: usize, is_max: bool) -> Result<(Tensor<'c>, Tensor<'c>)> {
-    let axes = super::Axes::new(t.rank(), vec![axis]);
+    let axes = Axes::new(t.rank(), vec![axis]);
     let (from, acc, shape) = (t.dtype, compute_dtype(t.dtype), axes.shape(t));
     let s = Scalars::new(&cx.b, acc);
     let first = if is_max { s.lowest()? } else { s.highest()? };
@@ -75,7 +75,7 @@ fn position<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, is_max: bool) -> Re
     Ok(vec![Val::Tensor(finish_plain(cx, position, result)?)])
 }
 
-/// `max.dim(self, dim, keepdim) -> (values, indices)`
+/// `max.dim(self, dim, keepdim) -> (values, indices)`; a plain reduction where nothing uses the indices.
 pub fn max_dim<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     along(cx, node, bound, true)
 }
@@ -89,6 +89,10 @@ fn along<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, is_max: bool) -> Resul
     let t = input(cx, bound)?;
     let axis = t.axis(bound.int("dim")?)?;
     let t = at_least_1d(cx, &t)?;
+    if !cx.is_used(node, 1) {
+        let value = extreme(cx, &t, &Axes::new(t.rank(), vec![axis]), is_max)?;
+        return Ok(vec![Val::Tensor(finish_plain(cx, value, cx.result_type(node, 0)?)?), Val::None]);
+    }
     let (value, position) = best(cx, &t, axis, is_max)?;
     let value = finish_plain(cx, value, cx.result_type(node, 0)?)?;
     let position = finish_plain(cx, position, cx.result_type(node, 1)?)?;

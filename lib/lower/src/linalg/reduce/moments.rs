@@ -53,7 +53,7 @@ fn moments<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<(Tensor<'c
     let sum = sums(cx, &t, &axes, t.dtype, acc)?;
     let count = dim_operand(cx, &axes.count(&t)?)?;
     let plain = TensorType::new(acc, sum.shape.clone());
-    let mean = finish(cx, sum, &[count.clone()], &plain, |s, v| s.div(v[0], v[1]))?;
+    let mean = finish(cx, sum, std::slice::from_ref(&count), &plain, |s, v| s.div(v[0], v[1]))?;
     let squares = squares(cx, &t, &mean, &axes)?;
     let correction = match bound.arg("correction")? {
         Arg::Null => Operand::Literal(Arg::Int(1)),

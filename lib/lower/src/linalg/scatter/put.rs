@@ -1,9 +1,9 @@
 //! Writes to places that a list of index tensors names: `index_put`, `put`.
 
-use super::{Combine, element_of, write};
+use super::{Along, Combine, Writes, write};
 use crate::error::{Error, Result};
 use crate::linalg::cx::{Cx, Tensor, Val};
-use crate::linalg::elementwise::{Operand, broadcast_map, into_mlir};
+use crate::linalg::elementwise::{Operand, into_mlir};
 use crate::linalg::index::{Places, extents, integers, wrapped};
 use crate::linalg::reduce::product;
 use crate::linalg::scalar::convert;
@@ -30,34 +30,64 @@ pub fn index_put<'c>(cx: &mut Cx<'c>, _: &Node, bound: &Bound) -> Result<Vec<Val
         }
     }
     let places = Places::of(cx, t.rank(), &names)?;
-    let domain = places.shape(&t);
-    if values.rank() > domain.len() {
-        return Err(Error::Graph(format!("values {:?} for places {domain:?}", values.shape)));
-    }
-    let (extents, dtype) = (extents(cx, &t)?, combine.dtype(t.dtype));
-    let maps = places.maps(domain.len());
-    let read = broadcast_map(&values.shape, &domain);
-    let place = |b: &Builder<'c>, at: &[Value<'c>]| {
-        let elements = maps.iter().map(|(t, map)| Ok(b.extract(t.value, &mapped(b, map, at)?)?));
-        let elements = elements.collect::<Result<Vec<_>>>()?;
-        places.place(b, &extents, at, &elements)
-    };
-    let source = Operand::Tensor(values);
-    let element = |b: &Builder<'c>, at: &[Value<'c>]| element_of(b, &source, &mapped(b, &read, at)?, dtype);
-    Ok(vec![Val::Tensor(write(cx, &t, &domain, combine, true, &place, &element)?)])
+    Ok(vec![Val::Tensor(put_at(cx, &t, &places, values, combine)?)])
 }
 
-/// The indices that a map of dimensions and constants gives.
-fn mapped<'c>(b: &Builder<'c>, map: &Map, at: &[Value<'c>]) -> Result<Vec<Value<'c>>> {
-    let missing = || Error::Graph("a map beyond the indices".into());
-    map.results
-        .iter()
-        .map(|result| match result {
-            MapExpr::Dim(k) => at.get(*k).copied().ok_or_else(missing),
-            MapExpr::Const(n) => Ok(b.const_index(*n)?),
-            MapExpr::Linear(..) => Err(missing()),
-        })
-        .collect()
+/// Values written to all places, which they broadcast to: a write for each index of the block of index tensors.
+fn put_at<'c>(
+    cx: &mut Cx<'c>,
+    t: &Tensor<'c>,
+    places: &Places<'c>,
+    values: Tensor<'c>,
+    combine: Combine,
+) -> Result<Tensor<'c>> {
+    let shape = places.shape(t);
+    if values.rank() > shape.len() {
+        return Err(Error::Graph(format!("values {:?} for places {shape:?}", values.shape)));
+    }
+    let extents = extents(cx, t)?;
+    let place = |b: &Builder<'c>, at: &[Value<'c>]| {
+        let axes = places.axes.iter().zip(&extents);
+        axes.map(|(index, extent)| index.as_ref().map(|t| place_on(b, t, &places.block, at, *extent)).transpose())
+            .collect()
+    };
+    let whole: Vec<usize> = (0..t.rank()).filter(|axis| places.axes[*axis].is_none()).collect();
+    let lead = shape.len() - values.rank();
+    let part = |b: &Builder<'c>, at: &[Value<'c>]| {
+        let zero = b.const_index(0)?;
+        let along = |(k, dim): (usize, &Dim)| {
+            let k = lead + k;
+            if *dim == Dim::Int(1) && shape[k] != Dim::Int(1) {
+                return Along::At(zero);
+            }
+            match k.checked_sub(places.block_at) {
+                None => Along::Axis(whole[k]),
+                Some(inside) if inside < at.len() => Along::At(at[inside]),
+                Some(_) => Along::Axis(whole[k - at.len()]),
+            }
+        };
+        Ok(values.shape.iter().enumerate().map(along).collect())
+    };
+    let source = Operand::Tensor(values.clone());
+    let writes = Writes { domain: places.block.clone(), place: &place, source, part: &part, scale: None };
+    write(cx, t, &writes, combine, true)
+}
+
+/// The place on an axis that an index tensor gives at an index of the block that it broadcasts to.
+fn place_on<'c>(
+    b: &Builder<'c>,
+    index: &Tensor<'c>,
+    block: &[Dim],
+    at: &[Value<'c>],
+    extent: Value<'c>,
+) -> Result<Value<'c>> {
+    let lead = block.len() - index.rank();
+    let zero = b.const_index(0)?;
+    let own = index.shape.iter().enumerate().map(|(k, dim)| {
+        let is_repeated = *dim == Dim::Int(1) && block[lead + k] != Dim::Int(1);
+        if is_repeated { zero } else { at[lead + k] }
+    });
+    wrapped(b, b.extract(index.value, &own.collect::<Vec<_>>())?, index.dtype, extent)
 }
 
 /// One value under a mask over the leading axes: a choice between elements.
@@ -87,11 +117,13 @@ pub fn put<'c>(cx: &mut Cx<'c>, _: &Node, bound: &Bound) -> Result<Vec<Val<'c>>>
         reshape(cx, t, &[count])
     };
     let (whole, index, source) = (flat(cx, &t)?, flat(cx, &index)?, flat(cx, &source)?);
-    let (extent, dtype) = (cx.size_value(&whole.shape[0])?, combine.dtype(t.dtype));
-    let place =
-        |b: &Builder<'c>, at: &[Value<'c>]| Ok(vec![wrapped(b, b.extract(index.value, at)?, index.dtype, extent)?]);
+    let extent = cx.size_value(&whole.shape[0])?;
+    let place = |b: &Builder<'c>, at: &[Value<'c>]| {
+        Ok(vec![Some(wrapped(b, b.extract(index.value, at)?, index.dtype, extent)?)])
+    };
+    let part = |_: &Builder<'c>, at: &[Value<'c>]| Ok(vec![Along::At(at[0])]);
     let source = Operand::Tensor(source);
-    let element = |b: &Builder<'c>, at: &[Value<'c>]| element_of(b, &source, at, dtype);
-    let written = write(cx, &whole, &index.shape.clone(), combine, true, &place, &element)?;
+    let writes = Writes { domain: index.shape.clone(), place: &place, source, part: &part, scale: None };
+    let written = write(cx, &whole, &writes, combine, true)?;
     Ok(vec![Val::Tensor(reshape(cx, &written, &t.shape)?)])
 }

@@ -1,26 +1,25 @@
 //! Writes whose index names positions of one axis: `index_add`, `index_copy`, `index_fill`, `index_reduce`.
 
-use super::{Combine, element_of, source, write};
+use super::{Along, Combine, Writes, source, write};
 use crate::error::{Error, Result};
-use crate::linalg::cx::{Cx, Tensor, Val};
+use crate::linalg::cx::{Cx, Val};
 use crate::linalg::elementwise::Operand;
 use crate::linalg::index::{integers, wrapped};
 use crate::linalg::reduce::arg::at_least_1d;
-use crate::linalg::scalar::Scalars;
 use crate::linalg::view::reshape;
 use m2m_aten::bind::Bound;
 use m2m_mlir::{Builder, Value};
 use m2m_record::{Arg, Node};
 
-/// `out[…, index[i], …] = source[…, i, …]`, each source element times `alpha` where there is one.
+/// `out[…, index[i], …] = source[…, i, …]`, each source element times `scale` where there is one: a write an index.
 fn rows<'c>(
     cx: &mut Cx<'c>,
     node: &Node,
     bound: &Bound,
-    source_name: &str,
+    source: Operand<'c>,
     combine: Combine,
     includes_self: bool,
-    alpha: Option<&Arg>,
+    scale: Option<Arg>,
 ) -> Result<Vec<Val<'c>>> {
     let shape = cx.result_type(node, 0)?.shape.clone();
     let t = cx.tensor(bound.tensor("self")?)?;
@@ -31,50 +30,43 @@ fn rows<'c>(
     let t = at_least_1d(cx, &t)?;
     let index = integers(cx, bound.tensor("index")?)?;
     let index = at_least_1d(cx, &index)?;
-    let source = source(cx, bound.arg(source_name)?)?;
-    let mut domain = t.shape.clone();
-    domain[axis] = index.shape[0].clone();
     let extent = cx.size_value(&t.shape[axis])?;
-    let dtype = combine.dtype(t.dtype);
     let place = |b: &Builder<'c>, at: &[Value<'c>]| {
-        let mut place = at.to_vec();
-        place[axis] = wrapped(b, b.extract(index.value, &[at[axis]])?, index.dtype, extent)?;
+        let mut place = vec![None; t.rank()];
+        place[axis] = Some(wrapped(b, b.extract(index.value, at)?, index.dtype, extent)?);
         Ok(place)
     };
-    let element = |b: &Builder<'c>, at: &[Value<'c>]| {
-        let at = if is_number(&source) { &[] } else { at };
-        let x = element_of(b, &source, at, dtype)?;
-        let s = Scalars::new(b, dtype);
-        alpha.map_or(Ok(x), |alpha| s.mul(x, s.literal(alpha)?))
+    let part = |_: &Builder<'c>, at: &[Value<'c>]| {
+        Ok((0..t.rank()).map(|k| if k == axis { Along::At(at[0]) } else { Along::Axis(k) }).collect())
     };
-    let written: Tensor<'c> = write(cx, &t, &domain, combine, includes_self, &place, &element)?;
+    let writes = Writes { domain: index.shape.clone(), place: &place, source, part: &part, scale };
+    let written = write(cx, &t, &writes, combine, includes_self)?;
     Ok(vec![Val::Tensor(reshape(cx, &written, &shape)?)])
-}
-
-/// Whether a source is one number for all places: `index_fill` takes it as a 0-d tensor too.
-fn is_number(source: &Operand<'_>) -> bool {
-    !matches!(source, Operand::Tensor(t) if t.rank() > 0)
 }
 
 /// `index_add(self, dim, index, source, alpha)`
 pub fn index_add<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
-    let alpha = bound.arg("alpha")?.clone();
-    let alpha = (alpha != Arg::Int(1)).then_some(&alpha);
-    rows(cx, node, bound, "source", Combine::Add, true, alpha)
+    let alpha = bound.arg("alpha")?;
+    let alpha = (*alpha != Arg::Int(1)).then(|| alpha.clone());
+    let source = source(cx, bound.arg("source")?)?;
+    rows(cx, node, bound, source, Combine::Add, true, alpha)
 }
 
 /// `index_copy(self, dim, index, source)`
 pub fn index_copy<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
-    rows(cx, node, bound, "source", Combine::Replace, true, None)
+    let source = source(cx, bound.arg("source")?)?;
+    rows(cx, node, bound, source, Combine::Replace, true, None)
 }
 
 /// `index_reduce(self, dim, index, source, reduce, include_self)`
 pub fn index_reduce<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     let combine = Combine::named(bound.str("reduce")?)?;
-    rows(cx, node, bound, "source", combine, bound.bool("include_self")?, None)
+    let source = source(cx, bound.arg("source")?)?;
+    rows(cx, node, bound, source, combine, bound.bool("include_self")?, None)
 }
 
 /// `index_fill(self, dim, index, value)`
 pub fn index_fill<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
-    rows(cx, node, bound, "value", Combine::Replace, true, None)
+    let value = Operand::of(cx, bound.arg("value")?)?;
+    rows(cx, node, bound, value, Combine::Replace, true, None)
 }

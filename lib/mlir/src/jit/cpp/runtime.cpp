@@ -1,15 +1,17 @@
 // What compiled code calls while it runs: memory that is accounted for, strided copies, 8-bit float conversions, and the
 // way out when an assertion fails.
 //
-// A failing assertion or allocation leaves compiled code by longjmp into m2m_jit_invoke. Between the two there are only
-// frames of compiled code and of functions below that own nothing, so nothing is skipped that would have to run; the
-// buffers still allocated are in the session's table and are freed by m2m_jit_release.
+// A failing assertion or allocation, or a division that the processor refuses, leaves compiled code by siglongjmp into
+// m2m_jit_invoke. Between the two there are only frames of compiled code and of functions below that own nothing, so
+// nothing is skipped that would have to run; the buffers still allocated are in the session's table and are freed by
+// m2m_jit_release.
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/DenseMap.h"
 #include "mlir/CAPI/Support.h"
 
 #include <csetjmp>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +22,7 @@ constexpr size_t kAlignment = 64;
 constexpr size_t kMessageLimit = 1024;
 
 struct Session {
-  jmp_buf exit;
+  sigjmp_buf exit;
   llvm::DenseMap<void *, size_t> live;
   size_t bytes = 0, peak = 0, limit = 0;
   char message[kMessageLimit] = {};
@@ -28,7 +30,7 @@ struct Session {
 
 thread_local Session *session = nullptr;
 
-[[noreturn]] void leave() { longjmp(session->exit, 1); }
+[[noreturn]] void leave() { siglongjmp(session->exit, 1); }
 
 [[noreturn]] void failAllocation(size_t size) {
   snprintf(session->message, kMessageLimit, "cannot allocate %zu bytes with %zu in use and a limit of %zu", size,
@@ -74,6 +76,27 @@ int note(const char *message) {
 }
 
 [[noreturn]] void failAssertion() { leave(); }
+
+// The signal comes from an instruction of compiled code, in the thread that runs it, so leaving from here is sound. One
+// that comes from elsewhere ends the process as it would have.
+void failDivision(int) {
+  if (!session) {
+    signal(SIGFPE, SIG_DFL);
+    return;
+  }
+  snprintf(session->message, kMessageLimit, "integer division by zero, or of the lowest integer by -1");
+  leave();
+}
+
+void catchDivisions() {
+  static const bool installed = [] {
+    struct sigaction action = {};
+    action.sa_handler = failDivision;
+    sigemptyset(&action.sa_mask);
+    return sigaction(SIGFPE, &action, nullptr) == 0;
+  }();
+  (void)installed;
+}
 
 struct Unranked {
   int64_t rank;
@@ -211,7 +234,8 @@ extern "C" void *m2m_jit_open(size_t limit) {
 extern "C" bool m2m_jit_invoke(void *opaque, void (*function)(void **), void **arguments) {
   Session *outer = session;
   session = static_cast<Session *>(opaque);
-  bool completed = setjmp(session->exit) == 0;
+  catchDivisions();
+  bool completed = sigsetjmp(session->exit, 1) == 0;
   if (completed)
     function(arguments);
   session = outer;
