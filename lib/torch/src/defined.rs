@@ -2,10 +2,10 @@
 //!
 //! One table, sorted by name. `quantized_decomposed.*` follows `torch/ao/quantization/fx/_decomposed.py` of PyTorch 2.13,
 //! `torchao.*` follows `torchao/quantization/quant_primitives.py` of torchao 0.18, `prims.*` follows `torch/_prims`,
-//! `torchvision.*` its CPU kernels. The order
-//! of roundings is theirs: results are equal bit by bit.
+//! `torchvision.*` and `transformers.*` their own kernels. The order of roundings is theirs: results are equal bit by bit.
 
 mod affine;
+mod experts;
 mod float8;
 mod math;
 mod per_axis;
@@ -125,6 +125,7 @@ table! {
     "torchao.quantize_affine_float8.default" ("tensor" "scale" "float8_dtype") float8::quantize;
     "torchao.quantize_affine_float8_non_decomposed.default" ("tensor" "scale" "float8_dtype") float8::quantize;
     "torchvision.nms.default" ("boxes" "scores" "iou_threshold") vision::nms;
+    "transformers.grouped_mm_fallback.default" ("input" "weight" "offs") experts::grouped_mm;
 }
 
 #[cfg(test)]
