@@ -209,10 +209,19 @@ fn action(engine: &Engine, graph: &Graph, node: &Node, numbers: &HashMap<&str, u
     if let Some(definition) = defined::find(op) {
         return Ok(Action::Defined(definition, ordered(node, definition.parameters, numbers)?));
     }
+    let op = if is_of_values(graph) && VIEWS.contains(&op) { "aten.reshape.default" } else { op };
     let operator = engine.operator(op).or_else(|| engine.operator(&defined::same(op)?)).ok_or_else(|| missing(op))?;
     let names: Vec<&str> = operator.arguments().iter().map(String::as_str).collect();
     let args = ordered(node, &names, numbers)?;
     Ok(Action::Call(operator, args))
+}
+
+/// Views of which a graph of values means only the shape.
+const VIEWS: [&str; 2] = ["aten.view.default", "aten._unsafe_view.default"];
+
+/// Whether a graph has no strides and no writes: there a view may be of elements that lie apart.
+fn is_of_values(graph: &Graph) -> bool {
+    graph.stage.split('.').next() == Some("prepared")
 }
 
 fn missing(op: &str) -> Error {

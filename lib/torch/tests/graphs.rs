@@ -86,6 +86,24 @@ fn a_write_through_a_view_reaches_its_base_and_the_input() {
     assert_eq!(output(&outcome, "mutated.x"), [1.0, 2.0, 30.0, 40.0]);
 }
 
+#[test]
+fn a_graph_of_values_has_no_strides_that_a_view_could_miss() {
+    let Some(engine) = engine() else { return };
+    let (square, flat) = (r#"{"tensor":"f32","shape":[2,2]}"#, r#"{"tensor":"f32","shape":[4]}"#);
+    let lines = [
+        OPEN.to_owned(),
+        input("x", square),
+        node(0, "aten.t.default", r#"[{"v":"x"}]"#, "t", square),
+        node(1, "aten.view.default", r#"[{"v":"t"},[4]]"#, "y", flat),
+        outputs(&["y"]),
+    ];
+    let lines = lines.join("\n");
+    let x = || Value::from(floats(&engine, &[2, 2], &[1.0, 2.0, 3.0, 4.0]));
+    assert!(error(run(&engine, &program(&lines), &[("x", x())])).contains("view size is not compatible"));
+    let prepared = program(&lines.replace("original", "prepared"));
+    assert_eq!(output(&run(&engine, &prepared, &[("x", x())]).unwrap(), "out_0"), [1.0, 3.0, 2.0, 4.0]);
+}
+
 /// State in a file: `w` and its transpose `t` share bytes, `m` is misaligned.
 fn state(folder: &std::path::Path, nodes: &[String], results: &[&str]) -> String {
     let path = folder.join("state.bin");

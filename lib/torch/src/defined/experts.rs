@@ -20,7 +20,8 @@ pub fn grouped_mm(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Erro
     };
     let mut start = 0;
     for expert in 0..experts {
-        let at = |tensor: &crate::Tensor| engine.tensor("aten.select.int", &[tensor.into(), Value::Int(0), expert.into()]);
+        let at =
+            |tensor: &crate::Tensor| engine.tensor("aten.select.int", &[tensor.into(), Value::Int(0), expert.into()]);
         let end = engine.call("aten.item.default", &[at(given.tensor("offs")?)?.into()])?;
         let end = end.first().unwrap_or(&Value::None).int()?;
         if end < start || end > count {
