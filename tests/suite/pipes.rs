@@ -119,7 +119,14 @@ const WRITERS: [(&str, &[&str], Option<bool>); 4] = [
     ("m2m-lower", &[], Some(false)),
     (
         "m2m-run",
-        &["--inputs", "fixtures/mlp/inputs.safetensors", "--compare", "fixtures/mlp/outputs.safetensors"],
+        &[
+            "--engine",
+            "mlir",
+            "--inputs",
+            "fixtures/mlp/inputs.safetensors",
+            "--compare",
+            "fixtures/mlp/outputs.safetensors",
+        ],
         Some(true),
     ),
 ];

@@ -3,23 +3,30 @@
 use m2m_cli::{OutputArgs, RootArgs};
 use std::path::PathBuf;
 
-const ABOUT: &str = "Execute the module of a stream, write its outputs, compare them with references";
+const ABOUT: &str = "Execute the graph or the module of a stream, write its outputs, compare them with references";
 
 const LONG_ABOUT: &str = "\
-Execute the module of a stream, write its outputs, compare them with references.
+Execute the graph or the module of a stream, write its outputs, compare them with references.
 
-Reads a record stream with a module record, or a bundle folder, compiles the module in this process and calls its entry. \
-State is read in place from the files that the stream names, or from the bundle's weights; inputs come from a safetensors \
-file with the keys in_0, in_1, ... in the order of the flattened inputs.
+Reads a record stream, or a bundle folder. The engine torch executes the current graph with libtorch, which is loaded only \
+then: any PyTorch 2.13 from pip serves, found in the folder that LIBTORCH names (site-packages/torch) or beside the active \
+Python. The engine mlir compiles the stream's module in this process and calls its entry. Without --engine it is torch where \
+libtorch is found, else mlir; modules without a graph are mlir's.
 
---compare prints a line for each output: the largest absolute and relative difference and how many elements are outside \
-of atol + rtol * |reference|. NaN equals NaN; integers and bools must be equal. --golden writes the outputs, out_0 ... and \
-mutated.NAME, and passes the stream on to stdout with a golden record; then the comparison goes to stderr.";
+State is read in place from the files that the stream names, or from the bundle's weights; inputs come from a safetensors or \
+npz file with the keys in_0, in_1, ... in the order of the flattened inputs, or with the inputs' names; from --random; or \
+from the stream's last golden record.
+
+--compare prints a line for each output: the largest absolute, relative and ULP difference, the signal-to-noise ratio, and \
+how many elements are outside of atol + rtol * |reference|. NaN equals NaN; integers and bools must be equal. Without FILE it \
+compares with the stream's last golden record. --golden writes the outputs, out_0 ... and mutated.NAME for state that \
+changed, and passes the stream on to stdout with a golden record; then the comparison goes to stderr.";
 
 const EXAMPLES: &str = "\
 Examples:
-  m2m-capture model.pt2 | m2m-lower | m2m-run --inputs in.safetensors --compare out.safetensors
-  m2m-lower < model.ndjson | m2m-run --inputs in.safetensors --golden golden.safetensors | m2m-bundle -o out/
+  m2m-capture model.pt2 | m2m-run --engine torch --inputs in.safetensors --compare out.safetensors
+  m2m-capture model.pt2 | m2m-run --engine torch --random 1 --golden golden.safetensors | m2m-lower | m2m-run --engine mlir --compare
+  m2m-lower < model.ndjson | m2m-run --engine mlir --inputs in.safetensors --golden golden.safetensors | m2m-bundle -o out/
   m2m-run out/ --inputs in.safetensors --compare reference.safetensors --rtol 1e-3 --atol 1e-4
   m2m-run --module add.mlir --inputs in.safetensors --golden result.safetensors";
 
@@ -40,9 +47,9 @@ pub struct Args {
     #[arg(value_name = "STREAM")]
     pub input: Option<PathBuf>,
 
-    /// What executes
-    #[arg(long, value_enum, default_value_t = Engine::Mlir)]
-    pub engine: Engine,
+    /// What executes; without it torch where libtorch is found, else mlir
+    #[arg(long, value_enum)]
+    pub engine: Option<Engine>,
 
     /// Execute this MLIR file instead, all of whose arguments are inputs
     #[arg(long, value_name = "FILE", conflicts_with = "input")]
@@ -52,9 +59,17 @@ pub struct Args {
     #[arg(long, value_name = "NAME", default_value = "forward", requires = "module")]
     pub entry: String,
 
-    /// safetensors file with in_0, in_1, ...
-    #[arg(long, value_name = "FILE")]
+    /// safetensors or npz file with in_0, in_1, ... or the inputs' names
+    #[arg(long, value_name = "FILE", conflicts_with = "random")]
     pub inputs: Option<PathBuf>,
+
+    /// Make the inputs: typed, in the ranges that the graph allows, the same for the same seed
+    #[arg(long, value_name = "SEED")]
+    pub random: Option<u64>,
+
+    /// safetensors file with weights under their qualified names, for a program that came without them
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
 
     /// A scalar input: `in_2=5`, `in_0=0.5`, `in_1=true`; may be repeated
     #[arg(long = "scalar", value_name = "KEY=VALUE")]
@@ -64,9 +79,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub golden: Option<PathBuf>,
 
-    /// Compare the outputs with those of a safetensors file
-    #[arg(long, value_name = "FILE")]
-    pub compare: Option<PathBuf>,
+    /// Compare the outputs with those of a safetensors or npz file, or with the stream's last golden record
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub compare: Option<Option<PathBuf>>,
 
     /// Relative tolerance for floats, instead of the one of the output's dtype
     #[arg(long, value_name = "X")]
@@ -75,6 +90,14 @@ pub struct Args {
     /// Absolute tolerance for floats, instead of the one of the output's dtype
     #[arg(long, value_name = "X")]
     pub atol: Option<f64>,
+
+    /// Floats must be equal too
+    #[arg(long, conflicts_with_all = ["rtol", "atol"])]
+    pub exact: bool,
+
+    /// Threads of the engine torch; as many as it likes if absent
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
 
     /// Most memory that compiled code may allocate, in MiB
     #[arg(long, value_name = "MIB")]
@@ -87,4 +110,26 @@ pub struct Args {
     /// Where to write the stream or the comparison.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+impl Args {
+    /// What executes: a module without a graph is MLIR's, anything else libtorch's where there is one.
+    pub fn engine(&self) -> Engine {
+        let is_lone_module = self.module.is_some() || self.input.as_ref().is_some_and(|input| input.is_dir());
+        match self.engine {
+            Some(engine) => engine,
+            None if is_lone_module || m2m_torch::present().is_none() => Engine::Mlir,
+            None => Engine::Torch,
+        }
+    }
+
+    /// The file of `--compare`, if it names one.
+    pub fn references(&self) -> Option<&std::path::Path> {
+        self.compare.as_ref()?.as_deref()
+    }
+
+    /// What floats are held to instead of their dtype's tolerance: relative, absolute.
+    pub fn tolerances(&self) -> (Option<f64>, Option<f64>) {
+        if self.exact { (Some(0.0), Some(0.0)) } else { (self.rtol, self.atol) }
+    }
 }

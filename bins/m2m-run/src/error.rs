@@ -21,6 +21,23 @@ pub enum Error {
         /// What is wrong with it.
         source: m2m_tensor::safetensors::Error,
     },
+    /// An npz file is not one.
+    #[error("{}: {message}", path.display())]
+    Npz {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The stream's golden record is missing or incomplete.
+    #[error("{0}")]
+    Golden(String),
+    /// The stream has no graph that can be executed.
+    #[error(transparent)]
+    Graph(#[from] m2m_graph::Error),
+    /// The graph cannot be executed.
+    #[error(transparent)]
+    Torch(#[from] m2m_torch::Error),
     /// The bundle's manifest cannot be read.
     #[error("{}: {message}", path.display())]
     Manifest {

@@ -4,8 +4,9 @@
 //! so that all of them can be lent to the call at the same time.
 
 use crate::error::Error;
+use crate::inputs::Inputs;
 use crate::plan::{Plan, Slot};
-use crate::tensors::{TensorFile, TensorView};
+use crate::tensors::TensorView;
 use m2m_mlir::jit::{Argument, Kind, Options, Output, Program};
 use m2m_record::{DType, Data, File, Type};
 use m2m_tensor::source::{Files, View};
@@ -20,10 +21,8 @@ pub struct Sources<'a> {
     pub files: &'a HashMap<String, File>,
     /// What relative paths are relative to.
     pub root: Option<&'a Path>,
-    /// The file with `in_0 …`.
-    pub inputs: Option<&'a TensorFile>,
-    /// `--scalar` values by key.
-    pub scalars: &'a HashMap<String, Scalar>,
+    /// The values of inputs.
+    pub inputs: &'a Inputs,
 }
 
 /// A value of `--scalar`.
@@ -132,10 +131,10 @@ fn value<'a>(slot: &Slot, view: Option<&'a View<'a>>, kind: &Kind, sources: &Sou
         let data = view.to_contiguous().map_err(|error| wrong(slot, error.to_string()))?;
         return Ok(Value::Tensor(data, view.shape().to_vec()));
     }
-    if let Some(scalar) = sources.scalars.get(&slot.name) {
+    if let Some(scalar) = sources.inputs.scalars.get(&slot.name) {
         return Ok(Value::Scalar(*scalar));
     }
-    let tensor = sources.inputs.and_then(|inputs| inputs.get(&slot.name)).ok_or_else(|| {
+    let tensor = sources.inputs.get(&slot.name).ok_or_else(|| {
         let way = if matches!(kind, Kind::Scalar(_)) { "--scalar or --inputs" } else { "--inputs" };
         wrong(slot, format!("no value; expected {} in {way}", kind.shape().shown()))
     })?;

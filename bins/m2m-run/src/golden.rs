@@ -3,10 +3,9 @@
 use crate::error::Error;
 use crate::tensors::TensorFile;
 use m2m_digest::Digest;
-use m2m_mlir::jit::Output;
 use m2m_record::{Arg, DType, Data, Dim, File, Golden, Kwargs, Tensor, TensorType, Tool, ToolInput, Writer};
 use m2m_tensor::safetensors::Plan;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -16,23 +15,25 @@ pub struct Named {
     pub key: String,
     /// Its dtype.
     pub dtype: DType,
-    /// Its shape and elements.
-    pub output: Output,
+    /// Its shape.
+    pub dims: Vec<i64>,
+    /// Its elements, row-major and little-endian.
+    pub data: Vec<u8>,
 }
 
 impl Named {
     fn shape(&self) -> Vec<u64> {
-        self.output.dims.iter().map(|dim| dim.unsigned_abs()).collect()
+        self.dims.iter().map(|dim| dim.unsigned_abs()).collect()
     }
 }
 
 /// Writes the outputs as a safetensors file.
-pub fn write_file(outputs: &[Named], out: &mut impl Write) -> Result<(), Error> {
+pub fn write_file(outputs: &[&Named], out: &mut impl Write) -> Result<(), Error> {
     let mut plan = Plan::new();
     for named in outputs {
         plan.tensor(&named.key, named.dtype, &named.shape())?;
     }
-    let by_key: HashMap<&str, &[u8]> = outputs.iter().map(|named| (named.key.as_str(), &*named.output.data)).collect();
+    let by_key: HashMap<&str, &[u8]> = outputs.iter().map(|named| (named.key.as_str(), &*named.data)).collect();
     plan.write(out, |key, sink| {
         let data = by_key.get(key).copied().unwrap_or_default();
         sink.write_all(data).map_err(|error| Error::Write(error.into()))
@@ -41,56 +42,77 @@ pub fn write_file(outputs: &[Named], out: &mut impl Write) -> Result<(), Error> 
 
 /// What the records say besides the outputs.
 pub struct Run<'a> {
+    /// What executed, `torch` or `mlir`.
+    pub engine: &'static str,
     /// The file of inputs.
     pub inputs: Option<&'a TensorFile>,
+    /// Inputs that the seed made, which are written with the outputs.
+    pub made: &'a [Named],
+    /// The seed.
+    pub seed: Option<u64>,
     /// The file of outputs, as given, and its size.
     pub golden: (&'a Path, u64),
     /// Ids of `file` records in the stream.
     pub files: &'a HashMap<String, File>,
     /// Names of `tensor` records in the stream.
-    pub tensors: &'a HashSet<String>,
+    pub tensors: &'a HashMap<String, Tensor>,
 }
 
 /// Appends the records of one execution.
 pub fn append<W: Write>(writer: &mut Writer<W>, outputs: &[Named], run: &Run<'_>) -> io::Result<()> {
-    let options = Kwargs::from([("engine".to_owned(), Arg::from("mlir"))]);
+    let options = options(run);
     let (name, version) = ("m2m-run".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     writer.write(&Tool { name, version, options, inputs: run.inputs.map(tool_input).into_iter().collect() })?;
     let mut ids = (0..).map(|index| format!("f{index}")).filter(|id| !run.files.contains_key(id));
-    let mut file = |path: &Path, bytes| File {
+    let mut file = |path: &Path, format: &str, bytes| File {
         id: ids.next().unwrap_or_default(),
         name: base_name(path),
         path: path.display().to_string(),
-        format: "safetensors".to_owned(),
+        format: format.to_owned(),
         bytes,
     };
     // Tensors of a second execution in the same stream need names of their own.
     let prefix = prefix(run, outputs);
-    let mut golden = Golden { engine: "mlir".to_owned(), inputs: Vec::new(), outputs: Vec::new(), seed: None };
+    let (inputs, outputs_of_run) = (Vec::new(), Vec::new());
+    let mut golden =
+        Golden { engine: run.engine.to_owned(), inputs, outputs: outputs_of_run, seed: run.seed.map(seed) };
     if let Some(inputs) = run.inputs {
-        let file = file(inputs.path(), inputs.len_bytes());
+        let file = file(inputs.path(), inputs.format(), inputs.len_bytes());
         writer.write(&file)?;
         for (key, view) in inputs.names().filter_map(|key| Some((key, inputs.get(key)?))) {
-            let tensor = tensor(&prefix, key, &file, view.dtype, &view.dims(), view.bytes);
+            let Some(data) = inputs.data(&file.id, key) else { continue };
+            let tensor = tensor(&prefix, key, data, view.dtype, &view.dims(), view.bytes);
             golden.inputs.push(tensor.name.clone());
             writer.write(&tensor)?;
         }
     }
-    let file = file(run.golden.0, run.golden.1);
+    let file = file(run.golden.0, "safetensors", run.golden.1);
     writer.write(&file)?;
-    for Named { key, dtype, output } in outputs {
-        let tensor = tensor(&prefix, key, &file, *dtype, &output.dims, &output.data);
-        golden.outputs.push(tensor.name.clone());
+    for (named, list) in run.made.iter().map(|n| (n, true)).chain(outputs.iter().map(|n| (n, false))) {
+        let data = Data::Tensor { file: file.id.clone(), tensor: named.key.clone() };
+        let tensor = tensor(&prefix, &named.key, data, named.dtype, &named.dims, &named.data);
+        if list { &mut golden.inputs } else { &mut golden.outputs }.push(tensor.name.clone());
         writer.write(&tensor)?;
     }
     writer.write(&golden)
 }
 
-fn tensor(prefix: &str, key: &str, file: &File, dtype: DType, dims: &[i64], bytes: &[u8]) -> Tensor {
+/// Options that change what comes out.
+fn options(run: &Run<'_>) -> Kwargs {
+    let engine = [("engine".to_owned(), Arg::from(run.engine))];
+    engine.into_iter().chain(run.seed.map(|n| ("random".to_owned(), seed(n)))).collect()
+}
+
+/// A seed in records, as a string where it is no signed integer.
+fn seed(seed: u64) -> Arg {
+    i64::try_from(seed).map_or_else(|_| Arg::Str(seed.to_string()), Arg::Int)
+}
+
+fn tensor(prefix: &str, key: &str, data: Data, dtype: DType, dims: &[i64], bytes: &[u8]) -> Tensor {
     Tensor {
         name: format!("{prefix}{key}"),
         ty: TensorType::new(dtype, dims.iter().copied().map(Dim::Int).collect()).into(),
-        data: Data::Tensor { file: file.id.clone(), tensor: key.to_owned() },
+        data,
         sha256: Some(Digest::of(bytes).to_string()),
         origin: None,
     }
@@ -98,8 +120,8 @@ fn tensor(prefix: &str, key: &str, file: &File, dtype: DType, dims: &[i64], byte
 
 fn prefix(run: &Run<'_>, outputs: &[Named]) -> String {
     let inputs = run.inputs.iter().flat_map(|inputs| inputs.names());
-    let keys: Vec<&str> = inputs.chain(outputs.iter().map(|named| named.key.as_str())).collect();
-    let is_free = |prefix: &String| !keys.iter().any(|key| run.tensors.contains(&format!("{prefix}{key}")));
+    let keys: Vec<&str> = inputs.chain(run.made.iter().chain(outputs).map(|named| named.key.as_str())).collect();
+    let is_free = |prefix: &String| !keys.iter().any(|key| run.tensors.contains_key(&format!("{prefix}{key}")));
     std::iter::once(String::new()).chain((2..).map(|index| format!("{index}."))).find(is_free).unwrap_or_default()
 }
 

@@ -1,6 +1,6 @@
-//! m2m-run: executes the module of a stream or bundle, writes its outputs and compares them with references.
+//! m2m-run: executes the graph of a stream, or the module of a stream or bundle, and compares outputs with references.
 //!
-//! A page: `plan` reads what to run, `execute` runs it, `compare` and `golden` are what is done with the outputs.
+//! A page: `plan` reads what to run, `execute` and `graph` run it, `compare` and `golden` are what is done with the outputs.
 
 mod args;
 mod bundle;
@@ -8,13 +8,18 @@ mod compare;
 mod error;
 mod execute;
 mod golden;
+mod graph;
+mod inputs;
+mod npz;
 mod number;
 mod outputs;
 mod plan;
 mod tensors;
 
 use args::{Args, Engine};
+use inputs::Inputs;
 use m2m_cli::{About, AtInput, Content, Failure, Input, Messages, Status, run};
+use m2m_graph::Collector;
 use m2m_record::{Pipe, Reader, Writer};
 use outputs::Outputs;
 use plan::{Plan, Story};
@@ -28,16 +33,22 @@ fn main() -> ExitCode {
 }
 
 fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
-    if args.engine == Engine::Torch {
-        return Err(Failure::new("engine torch is not in this version; use --engine mlir"));
-    }
     if args.golden.is_none() && args.compare.is_none() {
         return Err(Failure::new("nothing to do with the outputs; give --compare FILE or --golden FILE"));
     }
-    match (&args.module, &args.input) {
-        (Some(module), _) => alone(&args, module, messages),
-        (None, Some(folder)) if folder.is_dir() => bundled(&args, folder, messages),
-        _ => piped(&args, messages),
+    let engine = args.engine();
+    let lone = match (&args.module, &args.input) {
+        (Some(module), _) => Some(module),
+        (None, Some(folder)) if folder.is_dir() => Some(folder),
+        _ => None,
+    };
+    match (lone, &args.module) {
+        (Some(path), _) if engine == Engine::Torch => {
+            Err(Failure::new("has no graph for the engine torch; use --engine mlir").input(path.display().to_string()))
+        }
+        (Some(module), Some(_)) => alone(&args, module, messages),
+        (Some(folder), None) => bundled(&args, folder, messages),
+        (None, _) => piped(&args, engine, messages),
     }
 }
 
@@ -45,7 +56,9 @@ fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
 fn alone(args: &Args, module: &Path, messages: &Messages) -> Result<Status, Failure> {
     let bytes = plan::map(module)?.bytes().to_vec();
     let plan = Plan { module: bytes, entry: args.entry.clone(), slots: None, targets: None };
-    let outputs = Outputs::of(args, &plan, &Story::default(), None).at_input(module.display())?;
+    let story = Story::default();
+    let inputs = Inputs::of(args, &story, None, None).at_input(module.display())?;
+    let outputs = Outputs::of(args, &plan, &story, inputs, None).at_input(module.display())?;
     outputs.write_golden(args)?;
     outputs.report(args, messages)
 }
@@ -54,31 +67,36 @@ fn alone(args: &Args, module: &Path, messages: &Messages) -> Result<Status, Fail
 fn bundled(args: &Args, folder: &Path, messages: &Messages) -> Result<Status, Failure> {
     let trace = folder.join(m2m_bundle::TRACE_NAME);
     let mut story = Story::default();
-    read(Input::open(Some(&trace))?, io::sink(), &mut story).at_input(trace.display())?;
+    let mut graphs = Collector::new();
+    read(Input::open(Some(&trace))?, io::sink(), &mut story, &mut graphs).at_input(trace.display())?;
     let plan = bundle::plan(folder, &mut story)?;
-    let outputs = Outputs::of(args, &plan, &story, Some(folder))?;
+    let graph = args.random.map(|_| graphs.finish()).transpose()?;
+    let inputs = Inputs::of(args, &story, graph.as_ref(), Some(folder))?;
+    let outputs = Outputs::of(args, &plan, &story, inputs, Some(folder))?;
     outputs.write_golden(args)?;
     outputs.report(args, messages)
 }
 
 /// A stream, which is passed on when a golden record comes of it.
-fn piped(args: &Args, messages: &Messages) -> Result<Status, Failure> {
+fn piped(args: &Args, engine: Engine, messages: &Messages) -> Result<Status, Failure> {
     let input = Input::open(args.input.as_deref())?;
     let name = input.name().to_owned();
-    let mut story = Story::default();
+    let (mut story, mut graphs) = (Story::default(), Collector::new());
     let Some(golden) = &args.golden else {
-        read(input, io::sink(), &mut story).at_input(&name)?;
-        let plan = story.plan(args.root.path()).at_input(&name)?;
-        return Outputs::of(args, &plan, &story, args.root.path()).at_input(&name)?.report(args, messages);
+        read(input, io::sink(), &mut story, &mut graphs).at_input(&name)?;
+        return executed(args, engine, &story, graphs, messages, &name)?.report(args, messages);
     };
-    let read_too: Vec<&Path> = [&args.input, &args.inputs, &args.compare].into_iter().flatten().map(|p| &**p).collect();
+    let read_too: Vec<&Path> =
+        [args.input.as_deref(), args.inputs.as_deref(), args.references()].into_iter().flatten().collect();
     let output = args.output.open(Content::Text, &read_too)?;
-    let mut writer = read(input, output, &mut story).at_input(&name)?;
-    let plan = story.plan(args.root.path()).at_input(&name)?;
-    let outputs = Outputs::of(args, &plan, &story, args.root.path()).at_input(&name)?;
+    let mut writer = read(input, output, &mut story, &mut graphs).at_input(&name)?;
+    let outputs = executed(args, engine, &story, graphs, messages, &name)?;
     let bytes = outputs.write_golden(args)?;
     let run = golden::Run {
-        inputs: outputs.inputs.as_ref(),
+        engine: outputs.engine,
+        inputs: outputs.inputs.file.as_ref(),
+        made: &outputs.inputs.made,
+        seed: args.random,
         golden: (golden, bytes),
         files: &story.files,
         tensors: &story.tensors,
@@ -89,14 +107,35 @@ fn piped(args: &Args, messages: &Messages) -> Result<Status, Failure> {
     for diagnostic in outputs.diagnose(&verdicts) {
         writer.write(&diagnostic).map_err(cannot_write)?;
     }
-    let status = outputs.send(&verdicts, args, messages);
+    let status = outputs.send(&verdicts, messages);
     let end = if status == Status::Done { m2m_record::Status::Ok } else { m2m_record::Status::Failed };
     writer.finish(end).map_err(cannot_write)?.finish()?;
     Ok(status)
 }
 
+/// Runs what a stream has for an engine.
+fn executed(
+    args: &Args,
+    engine: Engine,
+    story: &Story,
+    graphs: Collector,
+    messages: &Messages,
+    name: &str,
+) -> Result<Outputs, Failure> {
+    let root = args.root.path();
+    if engine == Engine::Torch {
+        let graphs = graphs.finish().at_input(name)?;
+        return Outputs::of_graph(args, &graphs, story, root, &mut |message| messages.send(&message.input(name)))
+            .at_input(name);
+    }
+    let plan = story.plan(root).at_input(name)?;
+    let graph = args.random.map(|_| graphs.finish()).transpose().at_input(name)?;
+    let inputs = Inputs::of(args, story, graph.as_ref(), root).at_input(name)?;
+    Outputs::of(args, &plan, story, inputs, root).at_input(name)
+}
+
 /// Passes a stream to its end, and remembers what matters.
-fn read<W: Write>(input: impl Read, out: W, story: &mut Story) -> Result<Writer<W>, Failure> {
+fn read<W: Write>(input: impl Read, out: W, story: &mut Story, graphs: &mut Collector) -> Result<Writer<W>, Failure> {
     let mut pipe = Pipe::new(Reader::new(input), out);
     let place = |error: m2m_record::reader::Error| {
         let line = error.line();
@@ -108,6 +147,7 @@ fn read<W: Write>(input: impl Read, out: W, story: &mut Story) -> Result<Writer<
     };
     while let Some(line) = pipe.next_line().map_err(place)? {
         story.take(&line).map_err(place)?;
+        graphs.push(&line).map_err(|error| Failure::from(error).line(line.number))?;
     }
     Ok(pipe.into_writer())
 }

@@ -73,6 +73,30 @@ pub fn floats(dtype: DType, bytes: &[u8]) -> Option<Vec<f64>> {
     })
 }
 
+/// The place of each float among the values of its dtype, zero in the middle: neighbours differ by one, which is a unit
+/// in the last place. None for other dtypes.
+pub fn places(dtype: DType, bytes: &[u8]) -> Option<Vec<i64>> {
+    let part = match dtype {
+        DType::C32 => DType::F16,
+        DType::C64 => DType::F32,
+        DType::C128 => DType::F64,
+        other if other.is_float() => other,
+        _ => return None,
+    };
+    let size = usize::try_from(part.size()?).ok()?;
+    let sign = 1u64 << (part.bits() - 1);
+    let place = |chunk: &[u8]| {
+        let bits = chunk.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        let magnitude = (bits & (sign - 1)).cast_signed();
+        match part {
+            DType::F8E8M0FNU => bits.cast_signed(),
+            _ if bits & sign != 0 => -magnitude,
+            _ => magnitude,
+        }
+    };
+    Some(bytes.chunks_exact(size).map(place).collect())
+}
+
 /// Integers and bools, exactly. None for other dtypes.
 pub fn integers(dtype: DType, bytes: &[u8]) -> Option<Vec<i128>> {
     let size = usize::try_from(dtype.size()?).ok()?;
@@ -105,6 +129,17 @@ mod tests {
         assert!(one(DType::F8E5M2FNUZ, 0x80).is_nan());
         assert_eq!(one(DType::F8E5M2FNUZ, 0x7F), 57344.0);
         assert_eq!(one(DType::F8E8M0FNU, 0x80), 2.0);
+    }
+
+    #[test]
+    fn neighbours_are_one_place_apart() {
+        let place = |x: f32| places(DType::F32, &x.to_le_bytes()).unwrap()[0];
+        assert_eq!(place(1.0f32.next_up()) - place(1.0), 1);
+        assert_eq!(place(f32::from_bits(1)) - place(-f32::from_bits(1)), 2);
+        assert_eq!(place(-0.0), 0);
+        assert_eq!(places(DType::F8E4M3FN, &[0x81, 0x01]).unwrap(), [-1, 1]);
+        assert_eq!(places(DType::C32, &[0, 0, 1, 0x80]).unwrap(), [0, -1]);
+        assert_eq!(places(DType::I32, &[0; 4]), None);
     }
 
     #[test]

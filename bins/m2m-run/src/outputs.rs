@@ -5,30 +5,36 @@
 use crate::args::Args;
 use crate::compare::{Tolerance, Verdict, compare};
 use crate::error::Error;
-use crate::execute::{Sources, element_dtype, execute, parse_scalar};
+use crate::execute::{Sources, element_dtype, execute};
 use crate::golden::{Named, write_file};
+use crate::graph;
+use crate::inputs::Inputs;
 use crate::plan::{Plan, Story};
 use crate::tensors::TensorFile;
 use m2m_cli::{Content, Failure, Message, Messages, Output, Status};
+use m2m_graph::Program;
 use m2m_mlir::jit::Options;
 use m2m_record::{Diagnostic, Severity};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// What a run gave, with the files it is compared with.
+/// What a run gave, with what it is compared with.
 pub struct Outputs {
-    /// The file of inputs.
-    pub inputs: Option<TensorFile>,
-    /// In the order of the entry's results.
+    /// What executed.
+    pub engine: &'static str,
+    /// The values of inputs.
+    pub inputs: Inputs,
+    /// In the order of the results.
     pub named: Vec<Named>,
+    /// The file of `--compare`, or that of the stream's golden record.
+    references: Option<PathBuf>,
 }
 
 impl Outputs {
-    /// Runs a plan.
-    pub fn of(args: &Args, plan: &Plan, story: &Story, root: Option<&Path>) -> Result<Self, Error> {
-        let inputs = args.inputs.as_deref().map(TensorFile::open).transpose()?;
-        let scalars = args.scalars.iter().map(|text| parse_scalar(text)).collect::<Result<_, _>>()?;
-        let sources = Sources { files: &story.files, root, inputs: inputs.as_ref(), scalars: &scalars };
+    /// Runs a plan through MLIR.
+    pub fn of(args: &Args, plan: &Plan, story: &Story, inputs: Inputs, root: Option<&Path>) -> Result<Self, Error> {
+        let references = references(args, story, root)?;
+        let sources = Sources { files: &story.files, root, inputs: &inputs };
         let memory_limit = args.memory.map_or(usize::MAX, |mib| mib.saturating_mul(1 << 20));
         let outputs = execute(plan, &sources, Options { memory_limit, ..Options::default() })?;
         let mut named = Vec::with_capacity(outputs.len());
@@ -40,34 +46,64 @@ impl Outputs {
                 name: key.clone(),
                 message: format!("an output of {} has no dtype", output.element),
             })?;
-            named.push(Named { key, dtype, output });
+            named.push(Named { key, dtype, dims: output.dims, data: output.data });
         }
-        Ok(Self { inputs, named })
+        Ok(Self { engine: "mlir", inputs, named, references })
+    }
+
+    /// Runs the current graph through libtorch. All but the last of several errors are sent at once.
+    pub fn of_graph(
+        args: &Args,
+        graphs: &Program,
+        story: &Story,
+        root: Option<&Path>,
+        send: &mut dyn FnMut(Message),
+    ) -> Result<Self, Error> {
+        let references = references(args, story, root)?;
+        let inputs = Inputs::of(args, story, Some(graphs), root)?;
+        let (named, unread) = match graph::execute(args, graphs, story, &inputs, root) {
+            Ok(done) => done,
+            Err(mut errors) => {
+                let last = errors.pop().unwrap_or(m2m_torch::Error::NotFound);
+                errors.iter().for_each(|error| send(Message::error(error.to_string())));
+                return Err(last.into());
+            }
+        };
+        unread
+            .iter()
+            .for_each(|guard| send(Message::note(format!("the guard {guard} is not checked: it cannot be read"))));
+        Ok(Self { engine: "torch", inputs, named, references })
     }
 
     /// Writes `--golden`, if it is asked for; its size.
     pub fn write_golden(&self, args: &Args) -> Result<u64, Failure> {
         let Some(path) = &args.golden else { return Ok(0) };
-        let read: Vec<&Path> =
-            [&args.inputs, &args.compare, &args.module].into_iter().flatten().map(|p| &**p).collect();
+        let read: Vec<&Path> = [args.inputs.as_deref(), self.references.as_deref(), args.module.as_deref()]
+            .into_iter()
+            .flatten()
+            .collect();
         let mut output = Counted { inner: Output::open(Some(path), Content::Binary, &read)?, bytes: 0 };
-        write_file(&self.named, &mut output)?;
+        let all: Vec<&Named> = self.inputs.made.iter().chain(&self.named).collect();
+        write_file(&all, &mut output)?;
         output.inner.finish()?;
         Ok(output.bytes)
     }
 
     /// A verdict for each output that has a reference, and for each reference without an output.
     pub fn compare(&self, args: &Args) -> Result<Vec<(String, Verdict)>, Failure> {
-        let Some(path) = &args.compare else { return Ok(Vec::new()) };
+        let Some(path) = &self.references else { return Ok(Vec::new()) };
         let references = TensorFile::open(path)?;
         let mut verdicts = Vec::new();
-        for Named { key, dtype, output } in &self.named {
+        let (rtol, atol) = args.tolerances();
+        for Named { key, dtype, dims, data } in &self.named {
             let Some(reference) = references.get(key) else { continue };
-            let tolerance = Tolerance::of(*dtype).overridden(args.rtol, args.atol);
-            verdicts.push((key.clone(), compare(*dtype, &output.dims, &output.data, reference, tolerance)));
+            let tolerance = Tolerance::of(*dtype).overridden(rtol, atol);
+            verdicts.push((key.clone(), compare(*dtype, dims, data, reference, tolerance)));
         }
-        let is_missing = |name: &&str| !self.named.iter().any(|named| named.key == **name);
-        let lost = |name: &str| (name.to_owned(), Verdict::Mismatch("the module has no such output".to_owned()));
+        // A golden file of random inputs holds them beside its outputs.
+        let is_missing = |name: &&str| !name.starts_with("in_") && !self.named.iter().any(|named| named.key == **name);
+        let what = if self.engine == "mlir" { "module" } else { "graph" };
+        let lost = |name: &str| (name.to_owned(), Verdict::Mismatch(format!("the {what} has no such output")));
         verdicts.extend(references.names().filter(is_missing).map(lost));
         if verdicts.is_empty() {
             return Err(Failure::new("holds no tensor to compare with").input(path.display().to_string()));
@@ -89,8 +125,8 @@ impl Outputs {
     }
 
     /// Verdicts as messages: errors for the wrong ones, notes for the others.
-    pub fn send(&self, verdicts: &[(String, Verdict)], args: &Args, messages: &Messages) -> Status {
-        let file = args.compare.as_deref().unwrap_or(Path::new("")).display().to_string();
+    pub fn send(&self, verdicts: &[(String, Verdict)], messages: &Messages) -> Status {
+        let file = self.references.as_deref().unwrap_or(Path::new("")).display().to_string();
         let mut status = Status::Done;
         for (key, verdict) in verdicts {
             if verdict.is_right() {
@@ -111,14 +147,26 @@ impl Outputs {
         }
         let mut output = args.output.open(Content::Text, &[])?;
         for (key, verdict) in verdicts.iter().filter(|(_, verdict)| verdict.is_right()) {
-            let dims = self.named.iter().find(|named| named.key == *key).map(|named| (named.dtype, &named.output.dims));
+            let dims = self.named.iter().find(|named| named.key == *key).map(|named| (named.dtype, &named.dims));
             let shown = dims.map(|(dtype, dims)| format!("{dtype} {dims:?}: ")).unwrap_or_default();
             writeln!(output, "{key}: {shown}{verdict}").map_err(|error| output.error(error))?;
         }
         output.finish()?;
         let wrong: Vec<_> = verdicts.into_iter().filter(|(_, verdict)| !verdict.is_right()).collect();
-        Ok(self.send(&wrong, args, messages))
+        Ok(self.send(&wrong, messages))
     }
+}
+
+/// The file to compare with, if that is asked for.
+fn references(args: &Args, story: &Story, root: Option<&Path>) -> Result<Option<PathBuf>, Error> {
+    Ok(match &args.compare {
+        None => None,
+        Some(Some(path)) => Some(path.clone()),
+        Some(None) => {
+            let path = &story.golden_outputs()?.path;
+            Some(root.map_or_else(|| PathBuf::from(path), |root| root.join(path)))
+        }
+    })
 }
 
 /// Counts the bytes that pass.

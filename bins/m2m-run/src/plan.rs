@@ -7,9 +7,9 @@
 use crate::error::Error;
 use m2m_digest::Digest;
 use m2m_record::{DType, Data, Input, InputRole, Line, Module, ModuleResult, OutputRole, Seal, Type};
-use m2m_record::{File, Graph, Tensor};
+use m2m_record::{File, Golden, Graph, Tensor};
 use m2m_tensor::MappedFile;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// An argument of the entry.
@@ -51,8 +51,10 @@ pub struct Story {
     module: Option<Module>,
     /// The last `file` record of each id.
     pub files: HashMap<String, File>,
-    /// Names of `tensor` records.
-    pub tensors: HashSet<String>,
+    /// The `tensor` records by name.
+    pub tensors: HashMap<String, Tensor>,
+    /// The last `golden` record.
+    golden: Option<Golden>,
     /// Inputs of each root graph, the original one first.
     roots: Vec<Vec<Input>>,
     open: Vec<Input>,
@@ -79,8 +81,10 @@ impl Story {
                 }
             }
             "tensor" => {
-                self.tensors.insert(line.parse::<Tensor>()?.name);
+                let tensor: Tensor = line.parse()?;
+                self.tensors.insert(tensor.name.clone(), tensor);
             }
+            "golden" => self.golden = Some(line.parse()?),
             "module" => self.module = Some(line.parse()?),
             _ => {}
         }
@@ -92,8 +96,31 @@ impl Story {
         self.module.as_ref().ok_or(Error::NoModule)
     }
 
+    /// The file of the last golden record's inputs, if it has one and states some.
+    pub fn golden_inputs(&self) -> Option<&File> {
+        self.file_of(&self.golden.as_ref()?.inputs)
+    }
+
+    /// The file of the last golden record's outputs.
+    pub fn golden_outputs(&self) -> Result<&File, Error> {
+        let golden = self.golden.as_ref();
+        let golden = golden.ok_or_else(|| {
+            Error::Golden("the stream has no golden record; --golden makes one, --compare FILE needs none".to_owned())
+        })?;
+        self.file_of(&golden.outputs)
+            .ok_or_else(|| Error::Golden("the stream's golden record names no output in a file".to_owned()))
+    }
+
+    fn file_of(&self, names: &[String]) -> Option<&File> {
+        let id = match &self.tensors.get(names.first()?)?.data {
+            Data::Tensor { file, .. } | Data::Range { file, .. } => file,
+            _ => return None,
+        };
+        self.files.get(id)
+    }
+
     /// The key of a user's input by its value's name.
-    fn leaf(&self, value: &str) -> Option<String> {
+    pub fn leaf(&self, value: &str) -> Option<String> {
         // Stages keep the names of inputs; the original graph has all leaves, so it is asked first.
         self.roots.iter().find_map(|inputs| {
             let is_leaf = |input: &&Input| matches!(input.role, InputRole::UserInput | InputRole::ConstantInput);

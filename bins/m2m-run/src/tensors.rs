@@ -1,8 +1,10 @@
-//! Tensors of a safetensors file by name, in place.
+//! Tensors of a safetensors or npz file by name, in place.
 
 use crate::error::Error;
+use crate::npz;
 use crate::plan::map;
-use m2m_record::DType;
+use indexmap::IndexMap;
+use m2m_record::{DType, Data};
 use m2m_tensor::MappedFile;
 use m2m_tensor::safetensors::{Entry, Header};
 use std::path::Path;
@@ -10,7 +12,8 @@ use std::path::Path;
 /// A mapped file with its header.
 pub struct TensorFile {
     map: MappedFile,
-    header: Header,
+    tensors: IndexMap<String, Entry>,
+    format: &'static str,
 }
 
 /// One tensor.
@@ -28,19 +31,46 @@ impl TensorFile {
     /// Maps and checks a file.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let map = map(path)?;
+        if npz::is_npz(map.bytes()) {
+            let tensors = npz::read(map.bytes());
+            let tensors = tensors.map_err(|message| Error::Npz { path: path.to_owned(), message })?;
+            return Ok(Self { map, tensors, format: "npz" });
+        }
         let header =
             Header::read(map.bytes()).map_err(|source| Error::Safetensors { path: path.to_owned(), source })?;
-        Ok(Self { map, header })
+        Ok(Self { map, tensors: header.tensors, format: "safetensors" })
+    }
+
+    /// `safetensors` or `npz`.
+    pub fn format(&self) -> &'static str {
+        self.format
+    }
+
+    /// Where a tensor is, for a record of this file.
+    pub fn data(&self, file: &str, name: &str) -> Option<Data> {
+        let entry = self.tensors.get(name)?;
+        let (file, tensor) = (file.to_owned(), name.to_owned());
+        Some(match self.format {
+            "npz" => Data::Range {
+                file,
+                offset: entry.offset,
+                bytes: entry.bytes,
+                storage: None,
+                strides: None,
+                byteorder: m2m_record::ByteOrder::Little,
+            },
+            _ => Data::Tensor { file, tensor },
+        })
     }
 
     /// Names, in file order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.header.tensors.keys().map(String::as_str)
+        self.tensors.keys().map(String::as_str)
     }
 
     /// A tensor by name.
     pub fn get(&self, name: &str) -> Option<TensorView<'_>> {
-        let Entry { dtype, shape, offset, bytes } = self.header.tensors.get(name)?;
+        let Entry { dtype, shape, offset, bytes } = self.tensors.get(name)?;
         let start = usize::try_from(*offset).ok()?;
         let end = start.checked_add(usize::try_from(*bytes).ok()?)?;
         Some(TensorView { dtype: *dtype, shape, bytes: self.map.bytes().get(start..end)? })

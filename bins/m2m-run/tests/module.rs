@@ -33,7 +33,7 @@ fn equal_outputs_are_reported_on_stdout() {
     assert_eq!(text(&output.stderr), "");
     assert_eq!(
         text(&output.stdout),
-        "out_0: f32 [2]: max abs 0.000e0, max rel 0.000e0, rtol 1e-4, atol 1e-5\n\
+        "out_0: f32 [2]: max abs 0.000e0, max rel 0.000e0, max 0 ulp, rtol 1e-4, atol 1e-5\n\
          out_1: i64 []: max abs 0.000e0, max rel 0.000e0, rtol 0e0, atol 0e0\n"
     );
     assert_eq!(output.status.code(), Some(0));
@@ -52,8 +52,8 @@ fn wrong_and_missing_outputs_are_errors() {
     assert_eq!(text(&output.stdout), "");
     assert_eq!(
         text(&output.stderr),
-        "m2m-run: out.safetensors: error: out_0: max abs 5.000e-1, max rel 9.091e-2, rtol 1e-4, atol 1e-5; 1 of 2 outside, \
-         the worst at 1: 5e0, reference 5.5e0\n\
+        "m2m-run: out.safetensors: error: out_0: max abs 5.000e-1, max rel 9.091e-2, max 1048576 ulp, \
+         sqnr 21.4 dB, rtol 1e-4, atol 1e-5; 1 of 2 outside, the first at [1]: 5e0, reference 5.5e0\n\
          m2m-run: out.safetensors: error: out_1: i64 [], but the reference is i32 []\n\
          m2m-run: out.safetensors: error: out_7: the module has no such output\n"
     );
@@ -86,7 +86,10 @@ fn what_cannot_be_run_is_said() {
         let output = run(folder.path(), args, b"");
         assert_eq!((text(&output.stderr), output.status.code()), (format!("m2m-run: {expected}\n"), Some(2)));
     };
-    fails(&["--engine", "torch"], "error: engine torch is not in this version; use --engine mlir");
+    fails(
+        &["--engine", "torch", "--module", "add.mlir", "--golden", "g"],
+        "add.mlir: error: has no graph for the engine torch; use --engine mlir",
+    );
     fails(&["--module", "add.mlir"], "error: nothing to do with the outputs; give --compare FILE or --golden FILE");
     fails(
         &["--module", "add.mlir", "--inputs", "in.safetensors", "--golden", "g"],

@@ -118,20 +118,43 @@ fn folder() -> (tempfile::TempDir, Vec<u8>) {
 #[test]
 fn strided_and_swapped_state_is_bound_and_leaves_are_counted() {
     let (folder, stream) = folder();
-    let output = run(folder.path(), &["--inputs", "in.safetensors", "--compare", "out.safetensors"], &stream);
+    let output = run(
+        folder.path(),
+        &["--engine", "mlir", "--inputs", "in.safetensors", "--compare", "out.safetensors"],
+        &stream,
+    );
     assert_eq!(text(&output.stderr), "");
     assert_eq!(text(&output.stdout).lines().count(), 2);
     assert_eq!(output.status.code(), Some(0));
     let elsewhere = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let args = ["--root", &path(""), "--inputs", &path("in.safetensors"), "--compare", &path("out.safetensors")];
+    let args = [
+        "--engine",
+        "mlir",
+        "--root",
+        &path(""),
+        "--inputs",
+        &path("in.safetensors"),
+        "--compare",
+        &path("out.safetensors"),
+    ];
     assert_eq!(run(elsewhere.path(), &args, &stream).status.code(), Some(0));
 }
 
 #[test]
 fn a_golden_passes_the_stream_on_with_its_records() {
     let (folder, stream) = folder();
-    let args = ["--inputs", "in.safetensors", "--golden", "golden.safetensors", "--compare", "out.safetensors", "-q"];
+    let args = [
+        "--engine",
+        "mlir",
+        "--inputs",
+        "in.safetensors",
+        "--golden",
+        "golden.safetensors",
+        "--compare",
+        "out.safetensors",
+        "-q",
+    ];
     let output = run(folder.path(), &args, &stream);
     assert_eq!((text(&output.stderr), output.status.code()), (String::new(), Some(0)));
     let before = stream.split_inclusive(|&byte| byte == b'\n').count() - 1;
@@ -165,7 +188,8 @@ fn a_golden_passes_the_stream_on_with_its_records() {
 fn a_difference_ends_the_stream_as_failed() {
     let (folder, stream) = folder();
     tensors(&folder.path().join("out.safetensors"), &[("out_1", DType::F32, &[2], f32s(&[31.0, 64.0]))]);
-    let args = ["--inputs", "in.safetensors", "--golden", "g.safetensors", "--compare", "out.safetensors"];
+    let args =
+        ["--engine", "mlir", "--inputs", "in.safetensors", "--golden", "g.safetensors", "--compare", "out.safetensors"];
     let output = run(folder.path(), &args, &stream);
     assert_eq!(output.status.code(), Some(1));
     let last: Vec<String> = text(&output.stdout).lines().rev().take(2).map(Into::into).collect();
@@ -180,7 +204,7 @@ fn a_difference_ends_the_stream_as_failed() {
 #[test]
 fn cut_and_edited_streams_run_nothing() {
     let (folder, stream) = folder();
-    let args = ["--inputs", "in.safetensors", "--golden", "g.safetensors"];
+    let args = ["--engine", "mlir", "--inputs", "in.safetensors", "--golden", "g.safetensors"];
     for length in (0..stream.len()).step_by(97) {
         let output = run(folder.path(), &args, &stream[..length]);
         assert_eq!(output.status.code(), Some(2), "cut at {length}");

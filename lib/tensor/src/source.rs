@@ -69,6 +69,7 @@ struct Source {
 #[derive(Default)]
 pub struct Files {
     sources: HashMap<String, Source>,
+    is_private: bool,
 }
 
 /// A tensor's elements in a mapped file or in memory.
@@ -78,6 +79,7 @@ pub struct View<'a> {
     strides: Vec<i64>,
     swap: bool,
     bytes: Cow<'a, [u8]>,
+    pointer: Option<*mut u8>,
 }
 
 impl Files {
@@ -86,12 +88,18 @@ impl Files {
         Files::default()
     }
 
+    /// No files yet; those that are opened are mapped so that foreign code may write to the mapping.
+    pub fn private() -> Self {
+        Files { is_private: true, ..Files::default() }
+    }
+
     /// Maps the file of a record; a later one with the same id replaces it. `root` is what relative paths are relative
     /// to, the working directory if none.
     pub fn open(&mut self, file: &File, root: Option<&Path>) -> Result<(), Error> {
         let path = root.map_or_else(|| Path::new(&file.path).to_owned(), |root| root.join(&file.path));
         let shown = path.display().to_string();
-        let map = MappedFile::open(&path).map_err(|error| Error::Open { path: shown.clone(), error })?;
+        let open = if self.is_private { MappedFile::open_private } else { MappedFile::open };
+        let map = open(&path).map_err(|error| Error::Open { path: shown.clone(), error })?;
         if map.bytes().len() as u64 != file.bytes {
             return Err(Error::Changed { path: shown, found: map.bytes().len() as u64, expected: file.bytes });
         }
@@ -106,7 +114,7 @@ impl Files {
         let strides = layout::contiguous_strides(shape)
             .filter(|_| layout::bytes(dtype, shape).is_some())
             .ok_or_else(|| Error::Mismatch(format!("{dtype} {shape:?} is too large")))?;
-        let view = |bytes, strides, swap| View { dtype, shape: shape.to_vec(), strides, swap, bytes };
+        let view = |bytes, strides, swap| View { dtype, shape: shape.to_vec(), strides, swap, bytes, pointer: None };
         match data {
             Data::Missing => Err(Error::Missing),
             Data::Inline(items) => Ok(view(inline(items, dtype, shape)?.into(), strides, false)),
@@ -116,7 +124,8 @@ impl Files {
             }
             Data::Tensor { file, tensor } => {
                 let range = self.named(file, tensor, dtype, shape)?;
-                Ok(view(self.bytes(file, range)?.into(), strides, false))
+                let pointer = self.pointer(file, range.0);
+                Ok(View { pointer, ..view(self.bytes(file, range)?.into(), strides, false) })
             }
             Data::Range { file, offset, bytes, strides: stated, byteorder, .. } => {
                 let strides = stated.clone().unwrap_or(strides);
@@ -125,7 +134,9 @@ impl Files {
                     return Err(Error::Mismatch(format!("{dtype} {shape:?} needs {needed} bytes; data has {bytes}")));
                 }
                 self.check_archive(file, *offset, needed)?;
-                Ok(view(self.bytes(file, (*offset, needed))?.into(), strides, *byteorder == ByteOrder::Big))
+                let swap = *byteorder == ByteOrder::Big;
+                let pointer = self.pointer(file, *offset);
+                Ok(View { pointer, ..view(self.bytes(file, (*offset, needed))?.into(), strides, swap) })
             }
         }
     }
@@ -150,6 +161,10 @@ impl Files {
             path: source.path.clone(),
             message: format!("bytes {offset}..+{length} are outside the file of {} bytes", source.map.bytes().len()),
         })
+    }
+
+    fn pointer(&self, file: &str, offset: u64) -> Option<*mut u8> {
+        self.sources.get(file)?.map.private_pointer(usize::try_from(offset).ok()?)
     }
 
     /// Position and size of a tensor of a safetensors file.
@@ -250,6 +265,21 @@ impl View<'_> {
     /// Shape.
     pub fn shape(&self) -> &[i64] {
         &self.shape
+    }
+
+    /// In elements, as the bytes lie.
+    pub fn strides(&self) -> &[i64] {
+        &self.strides
+    }
+
+    /// The bytes from the first element to the end of the last, gaps of strides included.
+    pub fn raw(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where the first element lies in a private mapping, if the bytes are little-endian.
+    pub fn pointer(&self) -> Option<*mut u8> {
+        self.pointer.filter(|_| !self.swap)
     }
 
     /// The mapped bytes as they are, when they are already row-major and little-endian.

@@ -1,0 +1,77 @@
+//! The values of inputs: from a file, from a seed, from `--scalar`.
+
+use crate::args::Args;
+use crate::error::Error;
+use crate::execute::{Scalar, parse_scalar};
+use crate::golden::Named;
+use crate::plan::Story;
+use crate::tensors::{TensorFile, TensorView};
+use m2m_graph::Program;
+use m2m_record::DType;
+use m2m_torch::random::{self, Made};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Values by key.
+#[derive(Default)]
+pub struct Inputs {
+    /// The file.
+    pub file: Option<TensorFile>,
+    /// Weights for a program that came without them.
+    weights: Option<TensorFile>,
+    /// What a seed made.
+    pub made: Vec<Named>,
+    /// The shapes of what a seed made.
+    shapes: Vec<Vec<u64>>,
+    /// Numbers and bools.
+    pub scalars: HashMap<String, Scalar>,
+}
+
+impl Inputs {
+    /// What the flags ask for; without any, what the stream's last golden record has.
+    pub fn of(args: &Args, story: &Story, graph: Option<&Program>, root: Option<&Path>) -> Result<Self, Error> {
+        let scalars = args.scalars.iter().map(|text| parse_scalar(text)).collect::<Result<_, _>>()?;
+        let weights = args.weights.as_deref().map(TensorFile::open).transpose()?;
+        let mut inputs = Inputs { scalars, weights, ..Inputs::default() };
+        match (&args.inputs, args.random) {
+            (Some(path), _) => inputs.file = Some(TensorFile::open(path)?),
+            (None, Some(seed)) => {
+                let graph = graph.ok_or(Error::Graph(m2m_graph::Error::NoGraph))?;
+                for (value, made) in random::inputs(&graph.root, seed)? {
+                    inputs.add(story.leaf(&value).unwrap_or(value), made);
+                }
+            }
+            (None, None) => {
+                let file = story.golden_inputs();
+                let path = file.map(|file| root.map_or_else(|| file.path.clone().into(), |root| root.join(&file.path)));
+                inputs.file = path.map(|path| TensorFile::open(&path)).transpose()?;
+            }
+        }
+        Ok(inputs)
+    }
+
+    fn add(&mut self, key: String, made: Made) {
+        let scalar = |dtype, data: &[u8]| (dtype, Vec::new(), data.to_vec());
+        let (dtype, dims, data) = match made {
+            Made::Tensor { dtype, shape, bytes } => (dtype, shape, bytes),
+            Made::Scalar(m2m_torch::Value::Int(n)) => scalar(DType::I64, &n.to_le_bytes()),
+            Made::Scalar(m2m_torch::Value::Bool(b)) => scalar(DType::Bool, &[b.into()]),
+            Made::Scalar(m2m_torch::Value::Float(x)) => scalar(DType::F64, &x.to_le_bytes()),
+            Made::Scalar(_) => return,
+        };
+        self.shapes.push(dims.iter().map(|dim| dim.unsigned_abs()).collect());
+        self.made.push(Named { key, dtype, dims, data });
+    }
+
+    /// A tensor by key.
+    pub fn get(&self, key: &str) -> Option<TensorView<'_>> {
+        if let Some(found) =
+            self.file.as_ref().and_then(|file| file.get(key)).or_else(|| self.weights.as_ref()?.get(key))
+        {
+            return Some(found);
+        }
+        let at = self.made.iter().position(|named| named.key == key)?;
+        let (named, shape) = (self.made.get(at)?, self.shapes.get(at)?);
+        Some(TensorView { dtype: named.dtype, shape, bytes: &named.data })
+    }
+}
