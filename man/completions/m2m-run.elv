@@ -1,0 +1,45 @@
+
+use builtin;
+use str;
+
+set edit:completion:arg-completer[m2m-run] = {|@words|
+    fn spaces {|n|
+        builtin:repeat $n ' ' | str:join ''
+    }
+    fn cand {|text desc|
+        edit:complex-candidate $text &display=$text' '(spaces (- 14 (wcswidth $text)))$desc
+    }
+    var command = 'm2m-run'
+    for word $words[1..-1] {
+        if (str:has-prefix $word '-') {
+            break
+        }
+        set command = $command';'$word
+    }
+    var completions = [
+        &'m2m-run'= {
+            cand --engine 'What executes'
+            cand --module 'Execute this MLIR file instead, all of whose arguments are inputs'
+            cand --entry 'The function to call in the file of --module'
+            cand --inputs 'safetensors file with in_0, in_1, ...'
+            cand --scalar 'A scalar input: `in_2=5`, `in_0=0.5`, `in_1=true`; may be repeated'
+            cand --golden 'Write the outputs to a safetensors file'
+            cand --compare 'Compare the outputs with those of a safetensors file'
+            cand --rtol 'Relative tolerance for floats, instead of the one of the output''s dtype'
+            cand --atol 'Absolute tolerance for floats, instead of the one of the output''s dtype'
+            cand --memory 'Most memory that compiled code may allocate, in MiB'
+            cand --root 'Folder that relative paths in the stream start from, instead of the working directory'
+            cand -o 'Write to FILE, whole or not at all, instead of stdout'
+            cand --output 'Write to FILE, whole or not at all, instead of stdout'
+            cand --color 'Colour diagnostics: auto, always or never'
+            cand --generate 'Write the manual page or a shell''s completions to stdout'
+            cand -q 'Say nothing but warnings and errors'
+            cand --quiet 'Say nothing but warnings and errors'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+    ]
+    $completions[$command]
+}
