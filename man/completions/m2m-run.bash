@@ -23,7 +23,7 @@ _m2m__run() {
 
     case "${cmd}" in
         m2m__run)
-            opts="-o -q -h -V --engine --module --entry --inputs --scalar --golden --compare --rtol --atol --memory --root --output --quiet --color --generate --help --version"
+            opts="-o -q -h -V --engine --module --entry --inputs --random --weights --scalar --golden --trace-values --compare --rtol --atol --exact --threads --memory --root --output --quiet --color --generate --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -45,11 +45,23 @@ _m2m__run() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --random)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --weights)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --scalar)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --golden)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trace-values)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -62,6 +74,10 @@ _m2m__run() {
                     return 0
                     ;;
                 --atol)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -1,13 +1,17 @@
-complete -c m2m-run -l engine -d 'What executes' -r -f -a "mlir\t'The module, compiled through MLIR in this process'
+complete -c m2m-run -l engine -d 'What executes; without it torch where libtorch is found, else mlir' -r -f -a "mlir\t'The module, compiled through MLIR in this process'
 torch\t'The current graph, through libtorch'"
 complete -c m2m-run -l module -d 'Execute this MLIR file instead, all of whose arguments are inputs' -r -F
 complete -c m2m-run -l entry -d 'The function to call in the file of --module' -r
-complete -c m2m-run -l inputs -d 'safetensors file with in_0, in_1, ...' -r -F
+complete -c m2m-run -l inputs -d 'safetensors or npz file with in_0, in_1, ... or the inputs\' names' -r -F
+complete -c m2m-run -l random -d 'Make the inputs: typed, in the ranges that the graph allows, the same for the same seed' -r
+complete -c m2m-run -l weights -d 'safetensors file with weights under their qualified names, for a program that came without them' -r -F
 complete -c m2m-run -l scalar -d 'A scalar input: `in_2=5`, `in_0=0.5`, `in_1=true`; may be repeated' -r
 complete -c m2m-run -l golden -d 'Write the outputs to a safetensors file' -r -F
-complete -c m2m-run -l compare -d 'Compare the outputs with those of a safetensors file' -r -F
+complete -c m2m-run -l trace-values -d 'Also write every intermediate of the graph to a safetensors file, by the name of its value (engine torch)' -r -F
+complete -c m2m-run -l compare -d 'Compare the outputs with those of a safetensors or npz file, or with the stream\'s last golden record' -r -F
 complete -c m2m-run -l rtol -d 'Relative tolerance for floats, instead of the one of the output\'s dtype' -r
 complete -c m2m-run -l atol -d 'Absolute tolerance for floats, instead of the one of the output\'s dtype' -r
+complete -c m2m-run -l threads -d 'Threads of the engine torch; as many as it likes if absent' -r
 complete -c m2m-run -l memory -d 'Most memory that compiled code may allocate, in MiB' -r
 complete -c m2m-run -l root -d 'Folder that relative paths in the stream start from, instead of the working directory' -r -F
 complete -c m2m-run -s o -l output -d 'Write to FILE, whole or not at all, instead of stdout' -r -F
@@ -19,6 +23,7 @@ bash\t'Completions for bash'
 zsh\t'Completions for zsh'
 fish\t'Completions for fish'
 elvish\t'Completions for elvish'"
+complete -c m2m-run -l exact -d 'Floats must be equal too'
 complete -c m2m-run -s q -l quiet -d 'Say nothing but warnings and errors'
 complete -c m2m-run -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c m2m-run -s V -l version -d 'Print version'

@@ -79,6 +79,12 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub golden: Option<PathBuf>,
 
+    /// Also write every intermediate of the graph to a safetensors file, by the name of its value (engine torch)
+    ///
+    /// Values of nested graphs are GRAPH/VALUE; what a loop computes again is VALUE#2, VALUE#3, ...
+    #[arg(long, value_name = "FILE")]
+    pub trace_values: Option<PathBuf>,
+
     /// Compare the outputs with those of a safetensors or npz file, or with the stream's last golden record
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub compare: Option<Option<PathBuf>>,

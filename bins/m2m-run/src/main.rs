@@ -33,10 +33,13 @@ fn main() -> ExitCode {
 }
 
 fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
-    if args.golden.is_none() && args.compare.is_none() {
+    let engine = args.engine();
+    if args.trace_values.is_some() && engine != Engine::Torch {
+        return Err(Failure::new("--trace-values needs the engine torch: a module keeps no intermediates"));
+    }
+    if args.golden.is_none() && args.compare.is_none() && args.trace_values.is_none() {
         return Err(Failure::new("nothing to do with the outputs; give --compare FILE or --golden FILE"));
     }
-    let engine = args.engine();
     let lone = match (&args.module, &args.input) {
         (Some(module), _) => Some(module),
         (None, Some(folder)) if folder.is_dir() => Some(folder),
@@ -84,7 +87,9 @@ fn piped(args: &Args, engine: Engine, messages: &Messages) -> Result<Status, Fai
     let (mut story, mut graphs) = (Story::default(), Collector::new());
     let Some(golden) = &args.golden else {
         read(input, io::sink(), &mut story, &mut graphs).at_input(&name)?;
-        return executed(args, engine, &story, graphs, messages, &name)?.report(args, messages);
+        let outputs = executed(args, engine, &story, graphs, messages, &name)?;
+        outputs.write_golden(args)?;
+        return outputs.report(args, messages);
     };
     let read_too: Vec<&Path> =
         [args.input.as_deref(), args.inputs.as_deref(), args.references()].into_iter().flatten().collect();

@@ -26,6 +26,8 @@ pub struct Outputs {
     pub inputs: Inputs,
     /// In the order of the results.
     pub named: Vec<Named>,
+    /// Every intermediate, if they are asked for.
+    values: Vec<Named>,
     /// The file of `--compare`, or that of the stream's golden record.
     references: Option<PathBuf>,
 }
@@ -48,7 +50,7 @@ impl Outputs {
             })?;
             named.push(Named { key, dtype, dims: output.dims, data: output.data });
         }
-        Ok(Self { engine: "mlir", inputs, named, references })
+        Ok(Self { engine: "mlir", inputs, named, values: Vec::new(), references })
     }
 
     /// Runs the current graph through libtorch. All but the last of several errors are sent at once.
@@ -61,7 +63,7 @@ impl Outputs {
     ) -> Result<Self, Error> {
         let references = references(args, story, root)?;
         let inputs = Inputs::of(args, story, Some(graphs), root)?;
-        let (named, unread) = match graph::execute(args, graphs, story, &inputs, root) {
+        let done = match graph::execute(args, graphs, story, &inputs, root) {
             Ok(done) => done,
             Err(mut errors) => {
                 let last = errors.pop().unwrap_or(m2m_torch::Error::NotFound);
@@ -69,22 +71,29 @@ impl Outputs {
                 return Err(last.into());
             }
         };
-        unread
+        done.unread_guards
             .iter()
             .for_each(|guard| send(Message::note(format!("the guard {guard} is not checked: it cannot be read"))));
-        Ok(Self { engine: "torch", inputs, named, references })
+        Ok(Self { engine: "torch", inputs, named: done.outputs, values: done.values, references })
     }
 
-    /// Writes `--golden`, if it is asked for; its size.
+    /// Writes `--golden`, if it is asked for, and `--trace-values`; the size of the former.
     pub fn write_golden(&self, args: &Args) -> Result<u64, Failure> {
+        if let Some(path) = &args.trace_values {
+            self.write(args, path, &self.values.iter().collect::<Vec<_>>())?;
+        }
         let Some(path) = &args.golden else { return Ok(0) };
+        self.write(args, path, &self.inputs.made.iter().chain(&self.named).collect::<Vec<_>>())
+    }
+
+    /// Writes a file of tensors; its size.
+    fn write(&self, args: &Args, path: &Path, tensors: &[&Named]) -> Result<u64, Failure> {
         let read: Vec<&Path> = [args.inputs.as_deref(), self.references.as_deref(), args.module.as_deref()]
             .into_iter()
             .flatten()
             .collect();
         let mut output = Counted { inner: Output::open(Some(path), Content::Binary, &read)?, bytes: 0 };
-        let all: Vec<&Named> = self.inputs.made.iter().chain(&self.named).collect();
-        write_file(&all, &mut output)?;
+        write_file(tensors, &mut output)?;
         output.inner.finish()?;
         Ok(output.bytes)
     }

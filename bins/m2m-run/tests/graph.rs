@@ -114,6 +114,24 @@ fn a_golden_of_random_inputs_is_all_that_a_later_run_needs() {
 }
 
 #[test]
+fn every_intermediate_is_written_by_its_name() {
+    if !is_there() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    tensors(&folder.path().join("in.safetensors"), &[("in_0", DType::F32, &[1, 2], f32s(&[1.0, 2.0]))]);
+    tensors(&folder.path().join("expected.safetensors"), &[("y", DType::F32, &[1, 2], f32s(&[2.0, 4.0]))]);
+    let args = [&TORCH[..], &["--inputs", "in.safetensors", "--trace-values", "values.safetensors"]].concat();
+    let output = run(folder.path(), &args, &stream("aten.mul.Tensor"));
+    assert_eq!((text(&output.stderr).as_str(), text(&output.stdout).as_str()), ("", ""));
+    let file = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(file("values.safetensors"), file("expected.safetensors"));
+    let args = ["--engine", "mlir", "--trace-values", "v.safetensors"];
+    let said = text(&run(folder.path(), &args, &stream("aten.mul.Tensor")).stderr);
+    assert_eq!(said, "m2m-run: error: --trace-values needs the engine torch: a module keeps no intermediates\n");
+}
+
+#[test]
 fn what_does_not_hold_is_said() {
     if !is_there() {
         return;

@@ -222,7 +222,7 @@ fn cut_and_edited_streams_run_nothing() {
 #[test]
 fn a_full_disk_is_told() {
     let (folder, stream) = folder();
-    let args = ["--inputs", "in.safetensors", "--golden", "g.safetensors", "-o", "/dev/full"];
+    let args = ["--engine", "mlir", "--inputs", "in.safetensors", "--golden", "g.safetensors", "-o", "/dev/full"];
     let output = run(folder.path(), &args, &stream);
     let expected = "m2m-run: error: cannot write the stream: No space left on device (os error 28)\n";
     assert_eq!((text(&output.stderr).as_str(), output.status.code()), (expected, Some(2)));
@@ -231,7 +231,7 @@ fn a_full_disk_is_told() {
 #[test]
 fn modules_of_other_engines_are_named() {
     let (folder, stream) = folder();
-    let args = ["--inputs", "in.safetensors", "--golden", "g.safetensors"];
+    let args = ["--engine", "mlir", "--inputs", "in.safetensors", "--golden", "g.safetensors"];
     let said = |from: &str, to: &str| {
         let edited = m2m_digest::reseal(text(&stream).replacen(from, to, 1).as_bytes()).unwrap();
         let output = run(folder.path(), &args, &edited);

@@ -47,6 +47,21 @@ pub struct Output {
     pub bytes: Vec<u8>,
 }
 
+impl Output {
+    /// A value as an output; numbers are tensors without dimensions, other values are none.
+    pub fn of(key: String, value: &Value) -> Result<Option<Output>, Error> {
+        let scalar =
+            |dtype, bytes: &[u8]| Some(Output { key: key.clone(), dtype, shape: Vec::new(), bytes: bytes.to_vec() });
+        Ok(match value {
+            Value::Tensor(t) => Some(Output { dtype: t.dtype()?, shape: t.shape()?, bytes: t.to_bytes()?, key }),
+            Value::Int(n) => scalar(DType::I64, &n.to_le_bytes()),
+            Value::Float(x) => scalar(DType::F64, &x.to_le_bytes()),
+            Value::Bool(b) => scalar(DType::Bool, &[u8::from(*b)]),
+            _ => None,
+        })
+    }
+}
+
 /// What an execution gave.
 #[derive(Debug)]
 pub struct Outcome {
@@ -170,23 +185,10 @@ fn named(session: &Session<'_>, items: &[OutputItem], values: &[Value]) -> Resul
             OutputRole::BufferMutation | OutputRole::ParameterMutation => format!("mutated.{target}"),
         };
         if item.literal.is_none() {
-            outputs.extend(output(key, value)?);
+            outputs.extend(Output::of(key, value)?);
         }
     }
     Ok(outputs)
-}
-
-/// A value as an output; numbers are tensors without dimensions.
-fn output(key: String, value: &Value) -> Result<Option<Output>, Error> {
-    let scalar =
-        |dtype, bytes: &[u8]| Some(Output { key: key.clone(), dtype, shape: Vec::new(), bytes: bytes.to_vec() });
-    Ok(match value {
-        Value::Tensor(t) => Some(Output { dtype: t.dtype()?, shape: t.shape()?, bytes: t.to_bytes()?, key }),
-        Value::Int(n) => scalar(DType::I64, &n.to_le_bytes()),
-        Value::Float(x) => scalar(DType::F64, &x.to_le_bytes()),
-        Value::Bool(b) => scalar(DType::Bool, &[u8::from(*b)]),
-        _ => None,
-    })
 }
 
 /// State and inputs that the program wrote to in place. Writes are counted by libtorch; buffers are compared whatever it
@@ -238,7 +240,7 @@ fn changed(
             },
         };
         if tensor.to_bytes()? != before {
-            outputs.extend(output(format!("mutated.{name}"), value)?);
+            outputs.extend(Output::of(format!("mutated.{name}"), value)?);
         }
     }
     Ok(outputs)
