@@ -42,7 +42,7 @@ fn text_is_canonical() {
 
 #[test]
 fn nonsense_is_refused_with_a_place() {
-    for text in ["", "1+", "(s0", "s0 s1", "f(1)", "99999999999999999999", "1..2", "s0 &"] {
+    for text in ["", "1+", "(s0", "s0 s1", "f(1)", "99999999999999999999", "1..2", "s0 &", "0--not", "or"] {
         assert!(text.parse::<Expr>().is_err(), "{text:?}");
     }
     let error = "s0+*2".parse::<Expr>().unwrap_err();

@@ -216,6 +216,9 @@ impl Parser<'_> {
     fn name(&mut self) -> Result<Expr, ParseError> {
         let length = self.rest().find(|c: char| !is_name(c)).unwrap_or(self.rest().len());
         let name = self.rest().get(..length).unwrap_or("").to_owned();
+        if matches!(name.as_str(), "and" | "or" | "not") {
+            return Err(self.expected("a symbol; and, or and not are operators"));
+        }
         let start = self.at;
         self.at += length;
         if !self.take("(", &[]) {
