@@ -13,7 +13,7 @@ fn write(plan: &Plan) -> Vec<u8> {
         let size = if name == "w" { 64 } else { 24 };
         Ok(sink.write_all(&vec![name.as_bytes()[0]; size])?)
     })
-    .unwrap();
+    .expect("a vector takes every byte");
     out
 }
 
