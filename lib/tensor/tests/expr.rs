@@ -1,5 +1,7 @@
 //! Canonical text, folding and Python's arithmetic of expressions.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
 use m2m_tensor::Expr;
 use proptest::prelude::*;
 
