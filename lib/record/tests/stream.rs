@@ -1,5 +1,7 @@
 //! Framing, digests and exactness of the record stream.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
 use m2m_record::{
     Arg, Body, DType, Dim, End, File, Float, Graph, Input, InputRole, Node, Output, OutputItem, OutputRole, Pipe,
     Reader, Return, Scalar, Status, TensorType, Type, TypedValue, Writer,
