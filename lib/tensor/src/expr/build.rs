@@ -77,8 +77,20 @@ fn degree(e: &Expr) -> i64 {
 }
 
 fn compare_terms(a: &Expr, b: &Expr) -> std::cmp::Ordering {
-    let name = |e: &Expr| split_coefficient(e.clone()).1.to_string();
-    degree(b).cmp(&degree(a)).then_with(|| name(a).cmp(&name(b))).then_with(|| a.to_string().cmp(&b.to_string()))
+    degree(b)
+        .cmp(&degree(a))
+        .then_with(|| without_number(a).cmp(&without_number(b)))
+        .then_with(|| a.to_string().cmp(&b.to_string()))
+}
+
+/// The text of a term without its leading number, so that a term keeps its place when its sign changes.
+fn without_number(term: &Expr) -> String {
+    match term {
+        Expr::Mul(factors) if matches!(factors.first(), Some(Expr::Int(_) | Expr::Float(_))) => {
+            factors.iter().skip(1).map(|f| format!("{f}*")).collect()
+        }
+        other => format!("{other}*"),
+    }
 }
 
 /// `a - b`
@@ -139,31 +151,34 @@ pub fn mul(factors: impl IntoIterator<Item = Expr>) -> Expr {
 }
 
 /// A sum as the common divisor of its coefficients, with the sign of the first, times the rest; so that `2*(a+b)*c`
-/// and `(2*a+2*b)*c` are one.
+/// and `(2*a+2*b)*c` are one. A float coefficient has no divisor but does have a sign.
 fn split_content(e: &Expr) -> Option<(i64, Expr)> {
     let Expr::Add(terms) = e else { return None };
-    let coefficients: Vec<i64> = terms
-        .iter()
-        .map(|t| match t {
-            Expr::Int(n) => *n,
-            Expr::Float(_) => 1,
-            other => split_coefficient(other.clone()).0,
-        })
-        .collect();
-    let gcd = coefficients.iter().fold(0u64, |a, n| gcd(a, n.unsigned_abs()));
-    let content = i64::try_from(gcd).ok().filter(|g| *g > 0)?;
-    let content = if coefficients.first().is_some_and(|n| *n < 0) { -content } else { content };
-    if content == 1 {
-        return None;
-    }
+    let coefficient = |t: &Expr| match t {
+        Expr::Int(n) => (n.unsigned_abs(), *n < 0),
+        Expr::Float(x) => (1, *x < 0.0),
+        Expr::Mul(factors) => match factors.first() {
+            Some(Expr::Int(n)) => (n.unsigned_abs(), *n < 0),
+            Some(Expr::Float(x)) => (1, *x < 0.0),
+            _ => (1, false),
+        },
+        _ => (1, false),
+    };
+    let divisor = terms.iter().map(coefficient).fold(0, |a, (n, _)| gcd(a, n));
+    let divisor = i64::try_from(divisor).ok().filter(|d| *d > 0)?;
+    let is_negative = terms.first().is_some_and(|t| coefficient(t).1);
+    let content = if is_negative { -divisor } else { divisor };
     let part = |t: &Expr| match t {
         Expr::Int(n) => Some(Expr::Int(n.checked_div(content)?)),
-        Expr::Float(_) => None,
+        whole if divisor == 1 => Some(mul([Expr::Int(content), whole.clone()])),
         other => {
             let (n, rest) = split_coefficient(other.clone());
             Some(mul([Expr::Int(n.checked_div(content)?), rest]))
         }
     };
+    if content == 1 {
+        return None;
+    }
     Some((content, add(terms.iter().map(part).collect::<Option<Vec<_>>>()?)))
 }
 
