@@ -19,6 +19,9 @@ use m2m_record::Dim;
 /// Deepest nesting that is read.
 pub const MAX_DEPTH: usize = 200;
 
+/// Longest text that is read: bringing a text to its canonical form takes time with the square of its length.
+pub const MAX_TEXT_BYTES: usize = 16 << 10;
+
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the six comparisons")]

@@ -36,6 +36,9 @@ fn text_is_canonical() {
         ("2.0*s0", "2.0*s0"),
         ("s0/2", "s0/2"),
         ("(-2)**s0", "(-2)**s0"),
+        ("9223372036854775807+5+s0", "s0+9223372036854775807+5"),
+        ("9223372036854775807*s0+5*s0-10*s0", "9223372036854775802*s0"),
+        ("4611686018427387904*s0*4", "4*4611686018427387904*s0"),
     ] {
         assert_eq!(canonical(given), expected, "from {given:?}");
         assert_eq!(canonical(expected), expected);
@@ -49,6 +52,7 @@ fn nonsense_is_refused_with_a_place() {
     }
     let error = "s0+*2".parse::<Expr>().unwrap_err();
     assert_eq!(error.to_string(), "expression \"s0+*2\", byte 3: expected a number, a symbol or \"(\"");
+    assert!("a+".repeat(10_000).parse::<Expr>().unwrap_err().to_string().contains("at most 16384 bytes"));
     assert!("(".repeat(100_000).parse::<Expr>().is_err());
     assert!("-".repeat(100_000).parse::<Expr>().is_err());
     assert!(["2**"; 100_000].concat().parse::<Expr>().is_err());

@@ -4,17 +4,14 @@ use super::{Cmp, Expr};
 
 /// `a + b + …`
 pub fn add(terms: impl IntoIterator<Item = Expr>) -> Expr {
-    let mut flat: Vec<(i64, Expr)> = Vec::new();
-    let (mut int, mut float, mut is_float) = (0i64, 0f64, false);
+    let mut flat: Vec<(i128, Expr)> = Vec::new();
+    let (mut int, mut float, mut is_float) = (0i128, 0f64, false);
     let mut stack: Vec<Expr> = terms.into_iter().collect();
     stack.reverse();
     while let Some(term) = stack.pop() {
         match term {
             Expr::Add(inner) => stack.extend(inner.into_iter().rev()),
-            Expr::Int(n) => match int.checked_add(n) {
-                Some(sum) => int = sum,
-                None => flat.push((1, Expr::Int(n))),
-            },
+            Expr::Int(n) => int += i128::from(n),
             Expr::Float(x) => {
                 float += x;
                 is_float = true;
@@ -22,32 +19,42 @@ pub fn add(terms: impl IntoIterator<Item = Expr>) -> Expr {
             other => collect_term(&mut flat, other),
         }
     }
-    let mut out: Vec<Expr> = flat
-        .into_iter()
-        .filter(|(n, _)| *n != 0)
-        .map(|(n, rest)| if n == 1 { rest } else { mul([Expr::Int(n), rest]) })
-        .collect();
+    let mut out: Vec<Expr> = Vec::with_capacity(flat.len() + 1);
+    for (n, rest) in flat {
+        let part = |n| if n == 1 { rest.clone() } else { mul([Expr::Int(n), rest.clone()]) };
+        out.extend(within_64_bits(n).into_iter().map(part));
+    }
     out.sort_by(compare_terms);
     if is_float {
         out.push(Expr::Float(float + int as f64));
     } else if int != 0 || out.is_empty() {
-        out.push(Expr::Int(int));
+        out.extend(within_64_bits(int).into_iter().map(Expr::Int));
     }
-    if out.len() == 1 { out.remove(0) } else { Expr::Add(out) }
+    match out.len() {
+        0 => Expr::Int(0),
+        1 => out.remove(0),
+        _ => Expr::Add(out),
+    }
+}
+
+/// A sum of integers as the fewest integers of 64 bits, always the same ones; none for 0.
+fn within_64_bits(mut n: i128) -> Vec<i64> {
+    let mut parts = Vec::new();
+    while n != 0 {
+        let part = n.clamp(i64::MIN.into(), i64::MAX.into());
+        parts.push(part as i64);
+        n -= part;
+    }
+    parts
 }
 
 /// Adds `n * rest` to the collected terms, joining a term that has the same rest.
-fn collect_term(flat: &mut Vec<(i64, Expr)>, term: Expr) {
+fn collect_term(flat: &mut Vec<(i128, Expr)>, term: Expr) {
     let (n, rest) = split_coefficient(term);
-    for (count, other) in flat.iter_mut() {
-        if *other == rest
-            && let Some(sum) = count.checked_add(n)
-        {
-            *count = sum;
-            return;
-        }
+    match flat.iter_mut().find(|(_, other)| *other == rest) {
+        Some((count, _)) => *count += i128::from(n),
+        None => flat.push((n.into(), rest)),
     }
-    flat.push((n, rest));
 }
 
 /// `3*a*b` as 3 and `a*b`.
@@ -100,17 +107,14 @@ pub fn sub(a: Expr, b: Expr) -> Expr {
 
 /// `a * b * …`
 pub fn mul(factors: impl IntoIterator<Item = Expr>) -> Expr {
-    let (mut int, mut float, mut is_float) = (1i64, 1f64, false);
+    let (mut ints, mut float, mut is_float) = (Vec::new(), 1f64, false);
     let mut rest: Vec<Expr> = Vec::new();
     let mut stack: Vec<Expr> = factors.into_iter().collect();
     stack.reverse();
     while let Some(factor) = stack.pop() {
         match factor {
             Expr::Mul(inner) => stack.extend(inner.into_iter().rev()),
-            Expr::Int(n) => match int.checked_mul(n) {
-                Some(product) => int = product,
-                None => rest.push(Expr::Int(n)),
-            },
+            Expr::Int(n) => ints.push(n),
             Expr::Float(x) => {
                 float *= x;
                 is_float = true;
@@ -118,36 +122,53 @@ pub fn mul(factors: impl IntoIterator<Item = Expr>) -> Expr {
             other => rest.push(other),
         }
     }
-    if int == 0 && !is_float {
+    if ints.contains(&0) && !is_float {
         return Expr::Int(0);
     }
     if rest.len() > 1 {
         for factor in &mut rest {
-            if let Some((content, primitive)) = split_content(factor)
-                && let Some(product) = int.checked_mul(content)
-            {
-                int = product;
+            if let Some((content, primitive)) = split_content(factor) {
+                ints.push(content);
                 *factor = primitive;
             }
         }
     }
+    let ints = products(ints);
     let mut rest = collect_powers(rest);
     rest.sort_by_cached_key(|e| e.to_string());
-    if !is_float
-        && rest.len() == 1
-        && int != 1
-        && let Some(Expr::Add(terms)) = rest.first()
-    {
-        return add(terms.clone().into_iter().map(|t| mul([Expr::Int(int), t])));
+    if let ([int], [Expr::Add(terms)], false) = (ints.as_slice(), rest.as_slice(), is_float) {
+        return add(terms.iter().map(|t| mul([Expr::Int(*int), t.clone()])));
     }
     let mut out = Vec::with_capacity(rest.len() + 1);
     if is_float {
-        out.push(Expr::Float(float * int as f64));
-    } else if int != 1 || rest.is_empty() {
-        out.push(Expr::Int(int));
+        out.push(Expr::Float(ints.into_iter().fold(float, |x, n| x * n as f64)));
+    } else {
+        out.extend(ints.into_iter().map(Expr::Int));
     }
     out.extend(rest);
-    if out.len() == 1 { out.remove(0) } else { Expr::Mul(out) }
+    match out.len() {
+        0 => Expr::Int(1),
+        1 => out.remove(0),
+        _ => Expr::Mul(out),
+    }
+}
+
+/// A product of integers as few integers of 64 bits, always the same ones; none for 1.
+fn products(mut ints: Vec<i64>) -> Vec<i64> {
+    loop {
+        ints.sort_unstable();
+        let mut out: Vec<i64> = Vec::with_capacity(ints.len());
+        for &n in ints.iter().filter(|n| **n != 1) {
+            match out.last_mut() {
+                Some(last) if last.checked_mul(n).is_some() => *last *= n,
+                _ => out.push(n),
+            }
+        }
+        if out.len() == ints.len() {
+            return out;
+        }
+        ints = out;
+    }
 }
 
 /// A sum as the common divisor of its coefficients, with the sign of the first, times the rest; so that `2*(a+b)*c`

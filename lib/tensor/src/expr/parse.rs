@@ -1,6 +1,6 @@
 //! Reads infix text, canonical or not, into a canonical expression.
 
-use super::{Cmp, Expr, MAX_DEPTH, build};
+use super::{Cmp, Expr, MAX_DEPTH, MAX_TEXT_BYTES, build};
 use std::str::FromStr;
 
 /// Why a text is not an expression.
@@ -25,6 +25,11 @@ impl FromStr for Expr {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Expr, ParseError> {
+        if text.len() > MAX_TEXT_BYTES {
+            let head: String = text.chars().take(40).collect();
+            let expected = format!("at most {MAX_TEXT_BYTES} bytes, found {}", text.len());
+            return Err(ParseError { text: format!("{head}…"), at: MAX_TEXT_BYTES, expected });
+        }
         let mut parser = Parser { text, at: 0, depth: 0 };
         let expr = parser.or()?;
         parser.blanks();
