@@ -19,6 +19,9 @@ use m2m_record::Dim;
 /// Deepest nesting that is read.
 pub const MAX_DEPTH: usize = 200;
 
+/// Most divisions and remainders in one text: each of a row of them nests one deeper than the last.
+pub const MAX_DIVISIONS: usize = 500;
+
 /// Longest text that is read: bringing a text to its canonical form takes time with the square of its length.
 pub const MAX_TEXT_BYTES: usize = 16 << 10;
 

@@ -53,6 +53,7 @@ fn nonsense_is_refused_with_a_place() {
     let error = "s0+*2".parse::<Expr>().unwrap_err();
     assert_eq!(error.to_string(), "expression \"s0+*2\", byte 3: expected a number, a symbol or \"(\"");
     assert!("a+".repeat(10_000).parse::<Expr>().unwrap_err().to_string().contains("at most 16384 bytes"));
+    assert!(["a", &"//b".repeat(5_000)].concat().parse::<Expr>().unwrap_err().to_string().contains("500 divisions"));
     assert!("(".repeat(100_000).parse::<Expr>().is_err());
     assert!("-".repeat(100_000).parse::<Expr>().is_err());
     assert!(["2**"; 100_000].concat().parse::<Expr>().is_err());

@@ -1,6 +1,6 @@
 //! Reads infix text, canonical or not, into a canonical expression.
 
-use super::{Cmp, Expr, MAX_DEPTH, MAX_TEXT_BYTES, build};
+use super::{Cmp, Expr, MAX_DEPTH, MAX_DIVISIONS, MAX_TEXT_BYTES, build};
 use std::str::FromStr;
 
 /// Why a text is not an expression.
@@ -19,6 +19,7 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    divisions: usize,
 }
 
 impl FromStr for Expr {
@@ -30,7 +31,7 @@ impl FromStr for Expr {
             let expected = format!("at most {MAX_TEXT_BYTES} bytes, found {}", text.len());
             return Err(ParseError { text: format!("{head}…"), at: MAX_TEXT_BYTES, expected });
         }
-        let mut parser = Parser { text, at: 0, depth: 0 };
+        let mut parser = Parser { text, at: 0, depth: 0, divisions: 0 };
         let expr = parser.or()?;
         parser.blanks();
         if parser.at < text.len() {
@@ -129,19 +130,25 @@ impl Parser<'_> {
     }
 
     fn product(&mut self) -> Result<Expr, ParseError> {
-        let mut left = self.unary()?;
+        let mut factors = vec![self.unary()?];
         loop {
-            left = if self.take("//", &[]) {
-                build::floor_div(left, self.unary()?)
+            let divide = if self.take("//", &[]) {
+                build::floor_div
             } else if self.take("/", &["//"]) {
-                build::div(left, self.unary()?)
-            } else if self.take("*", &["**"]) {
-                build::mul([left, self.unary()?])
+                build::div
             } else if self.take("%", &[]) {
-                build::modulo(left, self.unary()?)
+                build::modulo
+            } else if self.take("*", &["**"]) {
+                factors.push(self.unary()?);
+                continue;
             } else {
-                return Ok(left);
+                return Ok(product_of(factors));
             };
+            self.divisions += 1;
+            if self.divisions > MAX_DIVISIONS {
+                return Err(self.expected(&format!("at most {MAX_DIVISIONS} divisions")));
+            }
+            factors = vec![divide(product_of(factors), self.unary()?)];
         }
     }
 
@@ -247,6 +254,10 @@ impl Parser<'_> {
             self.expected("max, min, ceil, floor, trunc or where, with its operands")
         })
     }
+}
+
+fn product_of(mut factors: Vec<Expr>) -> Expr {
+    if factors.len() == 1 { factors.remove(0) } else { build::mul(factors) }
 }
 
 fn call(name: &str, mut items: Vec<Expr>) -> Option<Expr> {
