@@ -41,7 +41,7 @@ pub fn add(terms: impl IntoIterator<Item = Expr>) -> Expr {
 fn within_64_bits(mut n: i128) -> Vec<i64> {
     let mut parts = Vec::new();
     while n != 0 {
-        let part = n.clamp(i64::MIN.into(), i64::MAX.into());
+        let part = n.clamp((-i64::MAX).into(), i64::MAX.into());
         parts.push(part as i64);
         n -= part;
     }
@@ -153,8 +153,28 @@ pub fn mul(factors: impl IntoIterator<Item = Expr>) -> Expr {
     }
 }
 
-/// A product of integers as few integers of 64 bits, always the same ones; none for 1.
-fn products(mut ints: Vec<i64>) -> Vec<i64> {
+/// A product of integers as few integers of 64 bits, always the same ones, the sign with the first; none for 1.
+fn products(ints: Vec<i64>) -> Vec<i64> {
+    if let [single] = ints.as_slice() {
+        return if *single == 1 { Vec::new() } else { ints };
+    }
+    let is_negative = ints.iter().filter(|n| **n < 0).count() % 2 == 1;
+    // The magnitude of the least integer has no positive twin of 64 bits, but its factors have.
+    let magnitudes = ints.iter().flat_map(|n| match n.checked_abs() {
+        Some(n) => vec![n],
+        None => vec![2, 1 << 62],
+    });
+    let mut folded = fold_magnitudes(magnitudes.collect());
+    match (folded.first_mut(), is_negative) {
+        (Some(first), true) => *first = -*first,
+        (None, true) => folded.push(-1),
+        _ => {}
+    }
+    folded
+}
+
+/// Multiplies neighbours in rising order for as long as any product stays within 64 bits.
+fn fold_magnitudes(mut ints: Vec<i64>) -> Vec<i64> {
     loop {
         ints.sort_unstable();
         let mut out: Vec<i64> = Vec::with_capacity(ints.len());
