@@ -1,6 +1,6 @@
 //! The record stream, the one contract between the tools.
 //!
-//! A stream is newline-delimited JSON. This crate holds the structs of every record (`framing`, `graph`, `outcome`),
+//! A stream is newline-delimited JSON. This crate holds the structs of every record (`framing`, `graph`, `outcome`, `plan`),
 //! the values they are made of (`dtype`, `number`, `types`, `arg`, `data`), the reader and writer that keep the
 //! digests of `seal` and `end`, the JSON Schema of all records, and jq predicates over them. It knows nothing about
 //! what an operator means and never touches a tensor's bytes.
@@ -14,6 +14,7 @@ pub mod graph;
 pub mod number;
 pub mod outcome;
 pub mod pipe;
+pub mod plan;
 pub mod reader;
 pub mod schema;
 pub mod select;
@@ -32,6 +33,7 @@ pub use graph::{
 pub use number::{Float, Scalar};
 pub use outcome::{Argument, Diagnostic, Elimination, Golden, Lowered, Module, ModuleResult, Severity, Tensor};
 pub use pipe::Pipe;
+pub use plan::{PlanArgument, PlanOp, PlanOutput, PlanWeight};
 pub use reader::{Error, Line, Reader};
 pub use types::{Dim, ScalarKind, TensorType, Type};
 pub use writer::Writer;

@@ -3,6 +3,7 @@
 use crate::framing::{Begin, End, Tool};
 use crate::graph::{Extra, File, Graph, Guard, Input, ModuleCall, Node, Output, Pytree, Seal, Source, Symbol};
 use crate::outcome::{Diagnostic, Elimination, Golden, Lowered, Module, Tensor};
+use crate::plan::{PlanArgument, PlanOp, PlanOutput};
 use crate::{Body, SCHEMA};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
@@ -45,6 +46,9 @@ pub fn json_schema() -> String {
         one::<Golden>(g),
         one::<Module>(g),
         one::<Lowered>(g),
+        one::<PlanArgument>(g),
+        one::<PlanOp>(g),
+        one::<PlanOutput>(g),
         one::<Diagnostic>(g),
         one::<End>(g),
     ];
