@@ -1,8 +1,14 @@
 //! Compiles the C++ part of the feature `jit`: registrations, rewrites and run-time functions that MLIR's C API lacks.
 
 #[cfg(feature = "jit")]
-const SOURCES: [&str; 4] =
-    ["src/jit/cpp/register.cpp", "src/jit/cpp/prepare.cpp", "src/jit/cpp/outline.cpp", "src/jit/cpp/runtime.cpp"];
+const SOURCES: [&str; 6] = [
+    "src/jit/cpp/register.cpp",
+    "src/jit/cpp/prepare.cpp",
+    "src/jit/cpp/kernel_plan.cpp",
+    "src/jit/cpp/kernel_emit.cpp",
+    "src/jit/cpp/outline.cpp",
+    "src/jit/cpp/runtime.cpp",
+];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -13,6 +19,7 @@ fn main() {
 #[cfg(feature = "jit")]
 fn compile() {
     println!("cargo:rerun-if-env-changed=MLIR_SYS_220_PREFIX");
+    println!("cargo:rerun-if-changed=src/jit/cpp/kernel.h");
     for source in SOURCES {
         println!("cargo:rerun-if-changed={source}");
     }

@@ -19,6 +19,7 @@ unsafe extern "C" {
     fn m2m_jit_register(registry: MlirDialectRegistry);
     fn m2m_jit_prepare_entry(module: MlirModule, entry: MlirStringRef) -> bool;
     fn m2m_jit_prepare_bodies(module: MlirModule);
+    fn m2m_jit_emit_kernels(module: MlirModule);
     fn m2m_jit_outline(module: MlirModule);
     fn m2m_jit_mark_nests(module: MlirModule);
     fn m2m_jit_symbol(index: usize, address: *mut *mut c_void) -> *const c_char;
@@ -66,6 +67,7 @@ fn register_passes() {
         mlirRegisterConversionConvertMathToLibmPass();
         mlirRegisterConversionConvertComplexToStandardPass();
         mlirRegisterConversionConvertComplexToLLVMPass();
+        mlirRegisterConversionConvertVectorToLLVMPass();
         mlirRegisterConversionUBToLLVMConversionPass();
         mlirRegisterConversionArithToLLVMConversionPass();
         mlirRegisterConversionConvertIndexToLLVMPass();
@@ -90,6 +92,12 @@ pub(super) fn prepare_entry(module: &Module<'_>, entry: &str) -> bool {
 pub(super) fn prepare_bodies(module: &Module<'_>) {
     // SAFETY: as above.
     unsafe { m2m_jit_prepare_bodies(module.to_raw()) };
+}
+
+/// Writes reductions over buffers as loops around kernels, where that profits.
+pub(super) fn emit_kernels(module: &Module<'_>) {
+    // SAFETY: as above.
+    unsafe { m2m_jit_emit_kernels(module.to_raw()) };
 }
 
 /// Moves loop nests into functions of their own.

@@ -2,7 +2,8 @@
 //!
 //! `Program::compile` takes text or bytecode of a linalg-on-tensors module; `Program::run` calls its entry. Argument
 //! buffers are read where they are, weights in mapped files included, and never written; results are owned copies. A
-//! failing `cf.assert` ends the call with its message. Speed is second to being right: one thread, no tiling.
+//! failing `cf.assert` ends the call with its message. Sums and the like are computed in blocks that stay in the vector
+//! registers of this machine; there is one thread.
 
 #![allow(unsafe_code)]
 

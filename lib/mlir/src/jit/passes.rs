@@ -38,7 +38,7 @@ const LOOPS: &str = "builtin.module(func.func(convert-linalg-to-loops,memref-exp
 const MACHINE: &str = "builtin.module(func.func(arith-expand{include-bf16=true}),\
     expand-strided-metadata,lower-affine,convert-scf-to-cf,convert-complex-to-standard,\
     convert-math-to-funcs{convert-ctlz=false},convert-math-to-llvm{approximate-log1p=false},convert-math-to-libm,\
-    convert-complex-to-llvm,convert-ub-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,\
+    convert-vector-to-llvm{reassociate-fp-reductions},convert-complex-to-llvm,convert-ub-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,\
     finalize-memref-to-llvm,convert-func-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts)";
 
 /// Lowers a verified module in place.
@@ -49,6 +49,7 @@ pub(super) fn lower<'c>(context: &'c melior::Context, module: &mut Module<'c>, e
     run(context, module, "preparation of bodies", &scalars())?;
     ffi::prepare_bodies(module);
     run(context, module, "bufferization", BUFFERS)?;
+    ffi::emit_kernels(module);
     run(context, module, "conversion to loops", LOOPS)?;
     ffi::outline(module);
     run(context, module, "conversion to LLVM", MACHINE)?;

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -31,7 +32,7 @@ static bool onlyComputes(Operation *op) {
   if (isa<func::CallOp>(op))
     return llvm::none_of(op->getOperandTypes(), [](Type type) { return isa<BaseMemRefType>(type); });
   Dialect *dialect = op->getDialect();
-  return isa_and_nonnull<arith::ArithDialect, math::MathDialect, complex::ComplexDialect>(dialect);
+  return isa_and_nonnull<arith::ArithDialect, math::MathDialect, complex::ComplexDialect, vector::VectorDialect>(dialect);
 }
 
 static bool isOutlinable(scf::ForOp loop) {
@@ -76,7 +77,14 @@ static int64_t convertedArguments(Type type) {
 // Positions of the aligned pointers of written buffers that are nobody else's.
 static SmallVector<int64_t> noAliasPositions(scf::ForOp loop, ArrayRef<Value> parameters) {
   DenseSet<Value> written;
-  loop.walk([&](memref::StoreOp store) { written.insert(store.getMemref()); });
+  loop.walk([&](Operation *op) {
+    if (auto store = dyn_cast<memref::StoreOp>(op))
+      written.insert(store.getMemref());
+    else if (auto store = dyn_cast<vector::StoreOp>(op))
+      written.insert(store.getBase());
+    else if (auto store = dyn_cast<vector::MaskedStoreOp>(op))
+      written.insert(store.getBase());
+  });
   SmallVector<int64_t> positions;
   int64_t position = 0;
   for (Value parameter : parameters) {
