@@ -23,7 +23,7 @@ _m2m__run() {
 
     case "${cmd}" in
         m2m__run)
-            opts="-o -q -h -V --engine --module --entry --inputs --random --weights --scalar --golden --trace-values --compare --rtol --atol --exact --threads --memory --root --output --quiet --color --generate --help --version"
+            opts="-o -q -h -V --engine --module --entry --inputs --random --weights --scalar --golden --trace-values --compare --rtol --atol --exact --repeat --threads --memory --root --output --quiet --color --generate --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -74,6 +74,10 @@ _m2m__run() {
                     return 0
                     ;;
                 --atol)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repeat)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -11,6 +11,7 @@ complete -c m2m-run -l trace-values -d 'Also write every intermediate of the gra
 complete -c m2m-run -l compare -d 'Compare the outputs with those of a safetensors or npz file, or with the stream\'s last golden record' -r -F
 complete -c m2m-run -l rtol -d 'Relative tolerance for floats, instead of the one of the output\'s dtype' -r
 complete -c m2m-run -l atol -d 'Absolute tolerance for floats, instead of the one of the output\'s dtype' -r
+complete -c m2m-run -l repeat -d 'Execute so many times, and say on stderr what compiling and the fastest execution took' -r
 complete -c m2m-run -l threads -d 'Threads of the engine torch; as many as it likes if absent' -r
 complete -c m2m-run -l memory -d 'Most memory that compiled code may allocate, in MiB' -r
 complete -c m2m-run -l root -d 'Folder that relative paths in the stream start from, instead of the working directory' -r -F

@@ -101,6 +101,10 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["rtol", "atol"])]
     pub exact: bool,
 
+    /// Execute so many times, and say on stderr what compiling and the fastest execution took
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: Option<u32>,
+
     /// Threads of the engine torch; as many as it likes if absent
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,

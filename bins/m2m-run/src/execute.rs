@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::inputs::Inputs;
 use crate::plan::{Plan, Slot};
 use crate::tensors::TensorView;
+use crate::timing::{Times, timed};
 use m2m_mlir::jit::{Argument, Kind, Options, Output, Program};
 use m2m_record::{DType, Data, File, Type};
 use m2m_tensor::source::{Files, View};
@@ -51,9 +52,15 @@ pub fn parse_scalar(text: &str) -> Result<(String, Scalar), Error> {
     Ok((key.to_owned(), scalar))
 }
 
-/// Runs the module; the outputs are in the order of the entry's results.
-pub fn execute(plan: &Plan, sources: &Sources<'_>, options: Options) -> Result<Vec<Output>, Error> {
-    let program = Program::compile(&plan.module, &plan.entry, options)?;
+/// Runs the module, `repeat` times if that is given; the outputs are in the order of the entry's results.
+pub fn execute(
+    plan: &Plan,
+    sources: &Sources<'_>,
+    options: Options,
+    repeat: Option<u32>,
+) -> Result<(Vec<Output>, Times), Error> {
+    let (program, prepare) = timed(|| Program::compile(&plan.module, &plan.entry, options));
+    let program = program?;
     let kinds = program.arguments();
     let slots = plan.slots.clone().unwrap_or_else(|| numbered(kinds.len()));
     check_count(plan, "arguments", kinds.len(), slots.len())?;
@@ -68,7 +75,14 @@ pub fn execute(plan: &Plan, sources: &Sources<'_>, options: Options) -> Result<V
         values.push(value(slot, view.as_ref(), kind, sources)?);
     }
     let arguments: Vec<Argument<'_>> = values.iter().map(Value::argument).collect();
-    Ok(program.run(&arguments)?.outputs)
+    let mut times = Times { prepare, ..Times::default() };
+    let mut outputs = Vec::new();
+    for _ in 0..repeat.unwrap_or(1) {
+        let (outcome, seconds) = timed(|| program.run(&arguments));
+        outputs = outcome?.outputs;
+        times.runs.push(seconds);
+    }
+    Ok((outputs, times))
 }
 
 fn check_count(plan: &Plan, what: &'static str, found: usize, expected: usize) -> Result<(), Error> {

@@ -15,6 +15,7 @@ mod number;
 mod outputs;
 mod plan;
 mod tensors;
+mod timing;
 
 use args::{Args, Engine};
 use inputs::Inputs;
@@ -108,6 +109,7 @@ fn piped(args: &Args, engine: Engine, messages: &Messages) -> Result<Status, Fai
     };
     let cannot_write = |error: io::Error| Failure::new(format!("cannot write the stream: {error}"));
     golden::append(&mut writer, &outputs.named, &run).map_err(cannot_write)?;
+    outputs.send_times(messages);
     let verdicts = outputs.compare(args)?;
     for diagnostic in outputs.diagnose(&verdicts) {
         writer.write(&diagnostic).map_err(cannot_write)?;

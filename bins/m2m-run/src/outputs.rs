@@ -11,6 +11,7 @@ use crate::graph;
 use crate::inputs::Inputs;
 use crate::plan::{Plan, Story};
 use crate::tensors::TensorFile;
+use crate::timing::Times;
 use m2m_cli::{Content, Failure, Message, Messages, Output, Status};
 use m2m_graph::Program;
 use m2m_mlir::jit::Options;
@@ -30,6 +31,8 @@ pub struct Outputs {
     values: Vec<Named>,
     /// The file of `--compare`, or that of the stream's golden record.
     references: Option<PathBuf>,
+    /// What `--repeat` found.
+    times: Option<Times>,
 }
 
 impl Outputs {
@@ -38,7 +41,7 @@ impl Outputs {
         let references = references(args, story, root)?;
         let sources = Sources { files: &story.files, root, inputs: &inputs };
         let memory_limit = args.memory.map_or(usize::MAX, |mib| mib.saturating_mul(1 << 20));
-        let outputs = execute(plan, &sources, Options { memory_limit, ..Options::default() })?;
+        let (outputs, times) = execute(plan, &sources, Options { memory_limit, ..Options::default() }, args.repeat)?;
         let mut named = Vec::with_capacity(outputs.len());
         for (index, output) in outputs.into_iter().enumerate() {
             let target = plan.targets.as_ref().and_then(|targets| targets.get(index));
@@ -50,7 +53,8 @@ impl Outputs {
             })?;
             named.push(Named { key, dtype, dims: output.dims, data: output.data });
         }
-        Ok(Self { engine: "mlir", inputs, named, values: Vec::new(), references })
+        let times = args.repeat.map(|_| times);
+        Ok(Self { engine: "mlir", inputs, named, values: Vec::new(), references, times })
     }
 
     /// Runs the current graph through libtorch. All but the last of several errors are sent at once.
@@ -74,7 +78,7 @@ impl Outputs {
         done.unread_guards
             .iter()
             .for_each(|guard| send(Message::note(format!("the guard {guard} is not checked: it cannot be read"))));
-        Ok(Self { engine: "torch", inputs, named: done.outputs, values: done.values, references })
+        Ok(Self { engine: "torch", inputs, named: done.outputs, values: done.values, references, times: None })
     }
 
     /// Writes `--golden`, if it is asked for, and `--trace-values`; the size of the former.
@@ -148,8 +152,16 @@ impl Outputs {
         status
     }
 
+    /// What `--repeat` found, as a note.
+    pub fn send_times(&self, messages: &Messages) {
+        if let Some(times) = &self.times {
+            messages.send(&Message::note(format!("engine {}: {times}", self.engine)));
+        }
+    }
+
     /// The comparison on stdout, a line an output, when no stream is passed there.
     pub fn report(&self, args: &Args, messages: &Messages) -> Result<Status, Failure> {
+        self.send_times(messages);
         let verdicts = self.compare(args)?;
         if args.compare.is_none() {
             return Ok(Status::Done);
