@@ -25,8 +25,8 @@ pub const WORK_FACTOR: u64 = 32;
 /// What may be read besides, so that a tiny buffer is not refused for a few shared strings.
 const WORK_FREE: u64 = 1 << 20;
 
-/// What opening a table counts as, in bytes.
-const TABLE_COST: u64 = 16;
+/// What opening a table counts as, in bytes: about what a caller keeps of one.
+const TABLE_COST: u64 = 128;
 
 /// A field of a table: its number in the schema and its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

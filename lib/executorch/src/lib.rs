@@ -4,3 +4,5 @@
 //! names the byte, the table and the field. What a delegate's payload means is left to whoever takes the payload.
 
 pub mod flatbuffer;
+pub mod kind;
+pub mod pte;

@@ -30,7 +30,7 @@ pub use graph::{
     Extra, File, Graph, Guard, Input, InputRole, ModuleCall, Node, Output, OutputItem, OutputRole, Pytree, Return,
     Seal, Source, Symbol, Tree, TypedValue,
 };
-pub use number::{Float, Scalar};
+pub use number::{Float, Integer, Scalar};
 pub use outcome::{Argument, Diagnostic, Elimination, Golden, Lowered, Module, ModuleResult, Severity, Tensor};
 pub use pipe::Pipe;
 pub use plan::{PlanArgument, PlanOp, PlanOutput, PlanWeight};

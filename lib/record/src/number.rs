@@ -139,6 +139,31 @@ impl<'de> Deserialize<'de> for Float {
     }
 }
 
+/// An integer of up to 64 bits, either sign; `{"int":"…"}` beyond ±2^53.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Integer(pub i128);
+
+impl<T: Into<i128>> From<T> for Integer {
+    fn from(x: T) -> Self {
+        Integer(x.into())
+    }
+}
+
+impl Serialize for Integer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        write_int(self.0, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Integer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Scalar::deserialize(deserializer)? {
+            Scalar::Int(i) => Ok(Integer(i)),
+            other => Err(D::Error::custom(format!("expected an integer, found {other:?}"))),
+        }
+    }
+}
+
 impl Serialize for Scalar {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -204,6 +229,22 @@ impl schemars::JsonSchema for Float {
                 { "type": "number" },
                 { "type": "object", "properties": { "float": { "anyOf": [{ "type": "number" }, { "enum": ["nan", "inf", "-inf"] }] } },
                   "required": ["float"], "additionalProperties": false },
+            ]
+        })
+    }
+}
+
+impl schemars::JsonSchema for Integer {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Integer".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "anyOf": [
+                { "type": "integer" },
+                { "type": "object", "properties": { "int": { "type": "string", "pattern": "^-?[0-9]+$" } },
+                  "required": ["int"], "additionalProperties": false },
             ]
         })
     }
