@@ -7,6 +7,7 @@ pub mod case;
 pub mod check;
 pub mod corrupt;
 pub mod model;
+pub mod pte;
 pub mod tensors;
 pub mod tools;
 pub mod weights;

@@ -59,3 +59,8 @@ fn safetensors() {
 fn expression() {
     over("expression", Vec::new(), |bytes| m2m_tensor::fuzz::expression(&String::from_utf8_lossy(bytes)));
 }
+
+#[test]
+fn pte() {
+    over("pte", files(&tools::fixtures().join("pte")), m2m_executorch::fuzz::pte);
+}

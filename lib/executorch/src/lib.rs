@@ -4,5 +4,7 @@
 //! names the byte, the table and the field. What a delegate's payload means is left to whoever takes the payload.
 
 pub mod flatbuffer;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod kind;
 pub mod pte;

@@ -5,11 +5,17 @@
 
 mod check;
 mod data_file;
+pub mod diff;
 mod error;
+pub mod extract;
 mod header;
 mod load;
+pub mod payload;
 mod program;
+pub mod raw;
+pub mod records;
 pub mod schema;
+pub mod view;
 
 use crate::flatbuffer::Buffer;
 use crate::kind;
@@ -23,6 +29,9 @@ pub use program::{Call, Delegate, Location, Part, Program, Range};
 
 /// The file identifier of programs.
 pub const IDENTIFIER: &[u8; 4] = b"ET12";
+
+/// What a program is called in errors.
+const KIND: &str = "ExecuTorch program";
 
 /// The header and the tables of a program file.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +55,10 @@ impl<'a> Stored<'a> {
         if file.get(4..8) != Some(IDENTIFIER) {
             return Err(Error::Kind { found: kind::describe(file), expected: "an ExecuTorch program (.pte)" });
         }
+        Self::read_program(file).map_err(|error| error.of(KIND))
+    }
+
+    fn read_program(file: &'a [u8]) -> Result<Self, Error> {
         let header = Header::read(file)?;
         let size = header.map_or(file.len(), |header| usize::try_from(header.program_size).unwrap_or(usize::MAX));
         let buffer = Buffer::new(file.get(..size).unwrap_or(file), 0);

@@ -15,6 +15,7 @@ pub mod number;
 pub mod outcome;
 pub mod pipe;
 pub mod plan;
+pub mod pte;
 pub mod reader;
 pub mod schema;
 pub mod select;

@@ -4,6 +4,7 @@ use crate::framing::{Begin, End, Tool};
 use crate::graph::{Extra, File, Graph, Guard, Input, ModuleCall, Node, Output, Pytree, Seal, Source, Symbol};
 use crate::outcome::{Diagnostic, Elimination, Golden, Lowered, Module, Tensor};
 use crate::plan::{PlanArgument, PlanOp, PlanOutput};
+use crate::pte;
 use crate::{Body, SCHEMA};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
@@ -49,6 +50,14 @@ pub fn json_schema() -> String {
         one::<PlanArgument>(g),
         one::<PlanOp>(g),
         one::<PlanOutput>(g),
+        one::<pte::Program>(g),
+        one::<pte::Segment>(g),
+        one::<pte::NamedData>(g),
+        one::<pte::Constant>(g),
+        one::<pte::Method>(g),
+        one::<pte::Value>(g),
+        one::<pte::Delegate>(g),
+        one::<pte::Difference>(g),
         one::<Diagnostic>(g),
         one::<End>(g),
     ];

@@ -4,6 +4,7 @@ use super::schema::{
     Chain, DataLocation, EValue, ExecutionPlan, Instruction, Tensor, TensorDataLocation, tensor_bytes,
 };
 use super::{Error, Program};
+use std::collections::HashMap;
 
 /// Checks a program whose segments and parts have been placed.
 pub(super) fn program(program: &Program<'_>) -> Result<(), Error> {
@@ -13,10 +14,10 @@ pub(super) fn program(program: &Program<'_>) -> Result<(), Error> {
         bound(place, i64::from(data.segment_index), segments, "segments")?;
         required(data.key, || format!("named_data[{index}].key"))?;
     }
+    let mut names = HashMap::new();
     for (number, method) in program.plans().iter().enumerate() {
         let name = required(method.name, || format!("execution_plan[{number}].name"))?;
-        let first = program.plans().iter().position(|other| other.name == Some(name));
-        if let Some(first) = first.filter(|first| *first != number) {
+        if let Some(first) = names.insert(name, number) {
             return Err(Error::SameName { first, second: number, name: name.to_owned() });
         }
         Plan { program, method, number }.check()?;
@@ -118,9 +119,9 @@ impl Plan<'_, '_> {
     fn value(self, index: usize, value: &EValue<'_>) -> Result<(), Error> {
         let place = || self.place(&format!("values[{index}]"));
         match value {
-            EValue::IntList(Some(items)) => items.iter().try_for_each(|item| {
-                self.member(&place, *item, "Int", |it| matches!(it, EValue::Int(_)))
-            }),
+            EValue::IntList(Some(items)) => {
+                items.iter().try_for_each(|item| self.member(&place, *item, "Int", |it| matches!(it, EValue::Int(_))))
+            }
             EValue::TensorList(Some(items)) => items.iter().try_for_each(|item| {
                 self.member(&place, i64::from(*item), "Tensor", |it| matches!(it, EValue::Tensor(_)))
             }),

@@ -50,6 +50,10 @@ impl<'a> DataFile<'a> {
         if !Self::is_one(file) {
             return Err(Error::Kind { found: kind::describe(file), expected: "an ExecuTorch data file (.ptd)" });
         }
+        Self::read(file).map_err(|error| error.of("ExecuTorch data file"))
+    }
+
+    fn read(file: &'a [u8]) -> Result<Self, Error> {
         let Some(header) = DataHeader::read(file)? else {
             return Err(Error::Missing { place: "the header FH01 at byte 8".to_owned() });
         };

@@ -10,6 +10,9 @@ pub enum Error {
     /// Another kind of file.
     #[error("is {found}; expected {expected}")]
     Kind { found: &'static str, expected: &'static str },
+    /// The right kind of file, but broken.
+    #[error("broken {what}: {cause}")]
+    Broken { what: &'static str, cause: Box<Error> },
     /// Fewer bytes than the fixed part of the format.
     #[error("byte {at}: extended header: {need} bytes are needed, the file has {file} in all; it is torn")]
     HeaderTruncated { at: u64, need: u64, file: u64 },
@@ -18,21 +21,27 @@ pub enum Error {
     HeaderLength { found: u32, least: u32 },
     /// The flatbuffer does not lie inside the file, behind the header.
     #[error(
-        "byte 16: extended header: a flatbuffer of {found} bytes; expected {least} to {file}, the size of the file{}",
+        "byte {at}: extended header: a flatbuffer of {found} bytes; expected {least} to {file}, the size of the file{}",
         if found > file { ": it is torn" } else { "" }
     )]
-    ProgramSize { found: u64, least: u64, file: u64 },
+    ProgramSize { at: u64, found: u64, least: u64, file: u64 },
     /// Segments do not begin behind the flatbuffer.
-    #[error("byte 24: extended header: segments begin at byte {base}; expected {program}, where the flatbuffer ends, to {file}, where the file ends")]
-    SegmentBase { base: u64, program: u64, file: u64 },
+    #[error(
+        "byte {at}: extended header: segments begin at byte {base}; expected {program}, where the flatbuffer ends, to {file}, where the file ends"
+    )]
+    SegmentBase { at: u64, base: u64, program: u64, file: u64 },
     /// The file is shorter than its segments.
-    #[error("byte 32: extended header: {size} bytes of segments from byte {base} on, but the file ends at byte {file}: it is torn")]
-    SegmentData { base: u64, size: u64, file: u64 },
+    #[error(
+        "byte {at}: extended header: {size} bytes of segments from byte {base} on, but the file ends at byte {file}: it is torn"
+    )]
+    SegmentData { at: u64, base: u64, size: u64, file: u64 },
     /// A table is broken.
     #[error(transparent)]
     Flatbuffer(#[from] flatbuffer::Error),
     /// A segment leaves the file.
-    #[error("segments[{index}]: {size} bytes at {offset} from byte {base} on leave the file, which ends at byte {file}")]
+    #[error(
+        "segments[{index}]: {size} bytes at {offset} from byte {base} on leave the file, which ends at byte {file}"
+    )]
     Segment { index: usize, offset: u64, size: u64, base: u64, file: u64 },
     /// An index leads nowhere.
     #[error("{place}: index {found}, but there are {count} {what}")]
@@ -50,7 +59,9 @@ pub enum Error {
     #[error("execution_plan[{second}] is called {name:?}, as is execution_plan[{first}]")]
     SameName { first: usize, second: usize, name: String },
     /// Constants in two places.
-    #[error("constant_buffer has {buffers} buffers and constant_segment {offsets} offsets; expected one of them to be empty")]
+    #[error(
+        "constant_buffer has {buffers} buffers and constant_segment {offsets} offsets; expected one of them to be empty"
+    )]
     TwoConstants { buffers: usize, offsets: usize },
     /// The ranges of a segment are not in order or leave it.
     #[error("{place}[{index}]: {offset}; expected {least} to {most}")]
@@ -64,4 +75,14 @@ pub enum Error {
     /// A size below zero, or more bytes than 64 bits can count.
     #[error("{place}: sizes {sizes:?} make no number of bytes")]
     Sizes { place: String, sizes: Vec<i32> },
+    /// No method of that name.
+    #[error("no method is called {name:?}; there are {}", known.join(", "))]
+    NoMethod { name: String, known: Vec<String> },
+}
+
+impl Error {
+    /// Says of which kind of file it is.
+    pub(super) fn of(self, what: &'static str) -> Self {
+        Error::Broken { what, cause: Box::new(self) }
+    }
 }

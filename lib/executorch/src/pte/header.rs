@@ -52,18 +52,22 @@ impl Header {
     fn check(self, file: u64) -> Result<Self, Error> {
         let least = u64::from(self.length) + AT as u64;
         if self.program_size < least || self.program_size > file {
-            return Err(Error::ProgramSize { found: self.program_size, least, file });
+            return Err(Error::ProgramSize { at: AT as u64 + 8, found: self.program_size, least, file });
         }
         let (base, size) = (self.segment_base_offset, self.segment_data_size);
         if base == 0 {
-            return if size == 0 { Ok(self) } else { Err(Error::SegmentBase { base, program: self.program_size, file }) };
+            return if size == 0 {
+                Ok(self)
+            } else {
+                Err(Error::SegmentBase { at: AT as u64 + 16, base, program: self.program_size, file })
+            };
         }
         if base < self.program_size || base > file {
-            return Err(Error::SegmentBase { base, program: self.program_size, file });
+            return Err(Error::SegmentBase { at: AT as u64 + 16, base, program: self.program_size, file });
         }
         match base.checked_add(size) {
             Some(end) if end <= file => Ok(self),
-            _ => Err(Error::SegmentData { base, size, file }),
+            _ => Err(Error::SegmentData { at: AT as u64 + 24, base, size, file }),
         }
     }
 }
@@ -113,15 +117,15 @@ impl DataHeader {
         let len = file.len() as u64;
         let program = header.flatbuffer_offset.checked_add(header.flatbuffer_size).filter(|end| *end <= len);
         let Some(program) = program else {
-            return Err(Error::ProgramSize { found: header.flatbuffer_size, least: 0, file: len });
+            return Err(Error::ProgramSize { at: AT as u64 + 16, found: header.flatbuffer_size, least: 0, file: len });
         };
         let (base, size) = (header.segment_base_offset, header.segment_data_size);
         if base < program || base > len {
-            return Err(Error::SegmentBase { base, program, file: len });
+            return Err(Error::SegmentBase { at: AT as u64 + 24, base, program, file: len });
         }
         match base.checked_add(size) {
             Some(end) if end <= len => Ok(Some(header)),
-            _ => Err(Error::SegmentData { base, size, file: len }),
+            _ => Err(Error::SegmentData { at: AT as u64 + 32, base, size, file: len }),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::schema::{BackendDelegate, CompileSpec, DataLocation, ExecutionPlan, Instruction, SubsegmentOffsets};
 use super::{Error, Stored, check};
+use std::collections::HashMap;
 
 /// Bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,6 +80,10 @@ impl<'a> Program<'a> {
     /// # Errors
     /// An index or a range that leads nowhere, or a part that is missing, with its place in the tables.
     pub fn check(stored: Stored<'a>) -> Result<Self, Error> {
+        Self::check_stored(stored).map_err(|error| error.of(super::KIND))
+    }
+
+    fn check_stored(stored: Stored<'a>) -> Result<Self, Error> {
         let segments = segments(&stored)?;
         let constants = constants(&stored, &segments)?;
         let mutable = stored.program.mutable_data_segments.as_deref().unwrap_or_default();
@@ -122,6 +127,18 @@ impl<'a> Program<'a> {
         self.stored.program.execution_plan.as_deref().unwrap_or_default()
     }
 
+    /// The position of the method of that name.
+    ///
+    /// # Errors
+    /// [`Error::NoMethod`], with the names that there are.
+    pub fn find(&self, name: &str) -> Result<usize, Error> {
+        let found = self.plans().iter().position(|plan| plan.name == Some(name));
+        found.ok_or_else(|| {
+            let known = self.plans().iter().filter_map(|plan| plan.name).map(str::to_owned).collect();
+            Error::NoMethod { name: name.to_owned(), known }
+        })
+    }
+
     /// Named data: key, segment, and where it lies.
     pub fn named_data(&self) -> impl Iterator<Item = (&'a str, u32, Range)> {
         let all = self.stored.program.named_data.iter().flatten();
@@ -138,36 +155,33 @@ impl<'a> Program<'a> {
 
     /// The delegates of all methods, in their order.
     pub fn delegates(&self) -> impl Iterator<Item = Delegate<'_, 'a>> {
-        let plans = self.plans().iter().enumerate();
-        plans.flat_map(move |(plan, method)| {
-            let all = method.delegates.iter().flatten().enumerate();
-            all.filter_map(move |(index, delegate)| self.delegate(plan, method, index, delegate))
-        })
+        (0..self.plans().len()).flat_map(|plan| self.delegates_of(plan))
     }
 
-    fn delegate<'p>(
-        &'p self,
-        plan: usize,
-        method: &'p ExecutionPlan<'a>,
-        index: usize,
-        delegate: &'p BackendDelegate<'a>,
-    ) -> Option<Delegate<'p, 'a>> {
-        let (location, range) = self.payload_place(delegate)?;
-        Some(Delegate {
-            method: method.name?,
-            plan,
-            index,
-            id: delegate.id?,
-            location,
-            range,
-            payload: self.bytes(range),
-            compile_specs: delegate.compile_specs.as_deref().unwrap_or_default(),
-            calls: calls(method, index),
-        })
+    /// The delegates of one method, by its position.
+    pub fn delegates_of(&self, plan: usize) -> Vec<Delegate<'_, 'a>> {
+        let Some(method) = self.plans().get(plan) else { return Vec::new() };
+        let mut calls = calls(method);
+        let all = method.delegates.iter().flatten().enumerate();
+        let delegates = all.filter_map(|(index, delegate)| {
+            let (location, range) = self.payload_place(delegate)?;
+            Some(Delegate {
+                method: method.name?,
+                plan,
+                index,
+                id: delegate.id?,
+                location,
+                range,
+                payload: self.bytes(range),
+                compile_specs: delegate.compile_specs.as_deref().unwrap_or_default(),
+                calls: calls.remove(&index).unwrap_or_default(),
+            })
+        });
+        delegates.collect()
     }
 
     /// Where a delegate's payload lies; `None` only before the program has been checked.
-    pub(super) fn payload_place(&self, delegate: &BackendDelegate<'_>) -> Option<(Location, Range)> {
+    fn payload_place(&self, delegate: &BackendDelegate<'_>) -> Option<(Location, Range)> {
         let reference = delegate.processed.as_ref()?;
         let at = reference.index as usize;
         match reference.location {
@@ -182,19 +196,18 @@ impl<'a> Program<'a> {
     }
 }
 
-fn calls<'p>(method: &'p ExecutionPlan<'_>, delegate: usize) -> Vec<Call<'p>> {
-    let chains = method.chains.iter().flatten().enumerate();
-    let all = chains.flat_map(|(chain, body)| {
-        let instructions = body.instructions.iter().flatten().enumerate();
-        instructions.map(move |(instruction, it)| (chain, instruction, it))
-    });
-    let called = all.filter_map(|(chain, instruction, it)| match it {
-        Instruction::DelegateCall(call) if usize::try_from(call.delegate_index) == Ok(delegate) => {
-            Some(Call { chain, instruction, args: call.args.as_deref().unwrap_or_default() })
+/// The calls of a method's delegates, by delegate.
+fn calls<'p>(method: &'p ExecutionPlan<'_>) -> HashMap<usize, Vec<Call<'p>>> {
+    let mut calls: HashMap<usize, Vec<Call<'p>>> = HashMap::new();
+    for (chain, body) in method.chains.iter().flatten().enumerate() {
+        for (instruction, it) in body.instructions.iter().flatten().enumerate() {
+            let Instruction::DelegateCall(call) = it else { continue };
+            let Ok(delegate) = usize::try_from(call.delegate_index) else { continue };
+            let args = call.args.as_deref().unwrap_or_default();
+            calls.entry(delegate).or_default().push(Call { chain, instruction, args });
         }
-        _ => None,
-    });
-    called.collect()
+    }
+    calls
 }
 
 pub(super) fn slice(file: &[u8], range: Range) -> &[u8] {

@@ -127,7 +127,16 @@ pub enum EValue<'a> {
 
 /// The names of the union's types, from type 1 on.
 const VALUE_TYPES: [&str; 11] = [
-    "Null", "Int", "Bool", "Double", "Tensor", "String", "IntList", "DoubleList", "BoolList", "TensorList",
+    "Null",
+    "Int",
+    "Bool",
+    "Double",
+    "Tensor",
+    "String",
+    "IntList",
+    "DoubleList",
+    "BoolList",
+    "TensorList",
     "OptionalTensorList",
 ];
 
