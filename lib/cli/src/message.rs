@@ -1,6 +1,6 @@
 //! Diagnostics in the one form that all programs share: `tool: input:line: error: node: text`.
 //!
-//! One line each, on stderr. Colour never changes the words; `--quiet` silences notes, never warnings or errors.
+//! One line each, on stderr; a message about a column shows that line below it, with a caret. Colour never changes the words; `--quiet` silences notes, never warnings or errors.
 
 use crate::escape::{escape, one_line};
 use std::error::Error as StdError;
@@ -54,13 +54,38 @@ pub struct Message {
     severity: Severity,
     input: Option<String>,
     line: Option<u64>,
+    place: Option<Box<Place>>,
     node: Option<String>,
     text: String,
 }
 
+/// A column and the line of text that it is in, which is shown below the message with a caret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    column: u64,
+    excerpt: String,
+    caret: usize,
+}
+
+/// Most characters of a line that are shown around a column.
+const EXCERPT_CHARS: usize = 100;
+
+impl Place {
+    fn new(column: u64, line: &str) -> Self {
+        let at = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+        let before = line.char_indices().take_while(|(offset, _)| *offset < at).count();
+        let first = before.saturating_sub(EXCERPT_CHARS * 2 / 3);
+        let shown = line.chars().skip(first).take(EXCERPT_CHARS);
+        // One character for one, so that the caret stays where it belongs.
+        let excerpt: String =
+            shown.map(|c| if escape(c.encode_utf8(&mut [0; 4])).len() == c.len_utf8() { c } else { ' ' }).collect();
+        Place { column, excerpt, caret: before - first }
+    }
+}
+
 impl Message {
     fn new(severity: Severity, text: impl Into<String>) -> Self {
-        Message { severity, input: None, line: None, node: None, text: text.into() }
+        Message { severity, input: None, line: None, place: None, node: None, text: text.into() }
     }
 
     /// An error that says `text`.
@@ -90,6 +115,12 @@ impl Message {
         self
     }
 
+    /// Names the column, in bytes from 1, of the line that `line` numbers and `text` holds; both are shown with a caret.
+    pub fn column(mut self, column: u64, text: &str) -> Self {
+        self.place = Some(Box::new(Place::new(column, text)));
+        self
+    }
+
     /// Names the node of the graph.
     pub fn node(mut self, node: impl Into<String>) -> Self {
         self.node = Some(node.into());
@@ -100,7 +131,10 @@ impl Message {
         let mut out = format!("{tool}: ");
         // Writing into a String cannot fail.
         let _ = match (&self.input, self.line) {
-            (Some(input), Some(line)) => write!(out, "{input}:{line}: "),
+            (Some(input), Some(line)) => match &self.place {
+                Some(place) => write!(out, "{input}:{line}:{}: ", place.column),
+                None => write!(out, "{input}:{line}: "),
+            },
             (Some(input), None) => write!(out, "{input}: "),
             (None, Some(line)) => write!(out, "line {line}: "),
             (None, None) => Ok(()),
@@ -111,6 +145,9 @@ impl Message {
             let _ = write!(out, "{node}: ");
         }
         out.push_str(&self.text);
+        if let Some(place) = &self.place {
+            let _ = write!(out, "\n    {}\n    {}{on}^{off}", place.excerpt, " ".repeat(place.caret));
+        }
         out
     }
 
@@ -119,6 +156,7 @@ impl Message {
             severity: self.severity,
             input: self.input.as_deref().map(&change),
             line: self.line,
+            place: self.place.clone(),
             node: self.node.as_deref().map(&change),
             text: change(&self.text),
         }
@@ -247,6 +285,17 @@ impl Display for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_column_is_shown_with_its_line() {
+        let message = Message::error("found >").input("graph.mlir").line(3).column(9, "\ta = [1,>]");
+        assert_eq!(message.render("t", false), "t: graph.mlir:3:9: error: found >\n     a = [1,>]\n            ^");
+        let long = format!("{}é>{}", "x".repeat(300), "y".repeat(300));
+        let shown = Message::error("e").input("g").line(1).column(303, &long).render("t", false);
+        let lines: Vec<&str> = shown.lines().collect();
+        let caret = lines[2].chars().count() - 1;
+        assert_eq!((lines[1].chars().nth(caret), lines[1].chars().count()), (Some('>'), 104));
+    }
 
     #[test]
     fn the_one_form() {
