@@ -78,3 +78,13 @@ fn bad_headers_are_refused_by_name() {
     assert!(Header::read(&[1, 2]).unwrap_err().to_string().contains("at least 8"));
     assert!(Header::read(&u64::MAX.to_le_bytes()).is_err());
 }
+
+#[test]
+fn metadata_may_be_null() {
+    let header = br#"{"__metadata__":null,"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#;
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header);
+    file.push(7);
+    let read = Header::read(&file).unwrap();
+    assert_eq!((read.tensors.len(), read.metadata.len()), (1, 0));
+}

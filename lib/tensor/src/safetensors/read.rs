@@ -101,7 +101,8 @@ impl<'de> Deserialize<'de> for RawHeader {
                 let mut has_metadata = false;
                 while let Some(key) = map.next_key::<String>()? {
                     let again = if key == "__metadata__" {
-                        out.metadata = map.next_value()?;
+                        // Writers that have none to state may say so by null.
+                        out.metadata = map.next_value::<Option<_>>()?.unwrap_or_default();
                         std::mem::replace(&mut has_metadata, true)
                     } else {
                         out.tensors.insert(key.clone(), map.next_value()?).is_some()
