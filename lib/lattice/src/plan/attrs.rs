@@ -1,6 +1,6 @@
 //! The attributes of a plan operation, taken by name and kind.
 
-use crate::schema::{AFFINE, Field, Kind, OpDef, PackingKind};
+use crate::schema::{AFFINE, Field, Kind, OpDef, PackingKind, SYMBOL};
 use m2m_record::{Arg, DType, Kwargs};
 
 /// How a weight is packed, as its attribute says.
@@ -20,8 +20,8 @@ pub(crate) struct Attrs<'a> {
 impl<'a> Attrs<'a> {
     /// Checks that all are there, of their kind, and no other.
     pub fn new(def: &'static OpDef, attrs: &'a Kwargs) -> Result<Self, String> {
-        let is_symbol = |key: &str| def.operands.iter().any(|each| each.name == key);
-        if let Some(key) = attrs.keys().find(|key| def.attribute(key).is_none() && !is_symbol(key)) {
+        // A symbol is allowed on any operation, and means something on `weight` only.
+        if let Some(key) = attrs.keys().find(|key| def.attribute(key).is_none() && *key != SYMBOL) {
             let known: Vec<&str> = def.attributes.iter().map(|each| each.name).collect();
             return Err(format!("unknown attribute {key:?}; it has {}", known.join(", ")));
         }
@@ -63,7 +63,7 @@ impl<'a> Attrs<'a> {
 
     /// The symbol, empty where there is none.
     pub fn symbol(&self) -> String {
-        self.text("sym_name").unwrap_or_default().to_owned()
+        self.text(SYMBOL).unwrap_or_default().to_owned()
     }
 
     pub fn int(&self, name: &str) -> Result<i64, String> {

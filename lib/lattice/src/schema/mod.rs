@@ -4,10 +4,12 @@
 //! give and must satisfy. [`digest`] is the number by which a graph says which schema it was written against; that it
 //! equals the published one is how this table is known to be the right one.
 
+mod describe;
 mod digest;
 mod keywords;
 mod ops;
 
+pub use describe::{describe, describe_all};
 pub use digest::{SCHEMA_DIGEST, digest, document, known_version};
 pub use keywords::{
     Activation, BinaryOp, Coord, Elementwise, Family, FeatureLayout, GeluApprox, InputRole, Join, OutputRole,
@@ -29,6 +31,9 @@ pub const ENTRY: &str = "forward";
 
 /// What `accumulation` must be: products and sums in f32, rounded once to the element type of the result.
 pub const CANONICAL_F32: &str = "canonical_f32";
+
+/// The attribute that holds a symbol.
+pub const SYMBOL: &str = "sym_name";
 
 /// The spatial rank that every sparse value has.
 pub const RANK: u32 = 3;

@@ -114,7 +114,15 @@ pub const OPS: &[OpDef] = &[
         results: &[indices("coords"), tensor("features"), indices("active")],
         attributes: &[],
         assembly: Assembly::Decompose,
-        rules: &[Rule::Convention("input")],
+        rules: &[
+            Rule::Convention("input"),
+            Rule::Rank("coords", 2),
+            Rule::Size("coords", 1, 4),
+            Rule::Rank("features", 2),
+            Rule::SameElement("input", "features"),
+            Rule::Rank("active", 1),
+            Rule::Size("active", 0, 1),
+        ],
     },
     OpDef {
         op: Op::SparseWithFeatures,
@@ -170,6 +178,7 @@ pub const OPS: &[OpDef] = &[
             Rule::NonNegative("padding"),
             Rule::Positive("dilation"),
             Rule::Words("accumulation", &[CANONICAL_F32]),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -194,6 +203,7 @@ pub const OPS: &[OpDef] = &[
             Rule::Odd("kernel_size"),
             Rule::Positive("dilation"),
             Rule::Words("accumulation", &[CANONICAL_F32]),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -220,6 +230,7 @@ pub const OPS: &[OpDef] = &[
             Rule::Positive("dilation"),
             Rule::Positive("eps"),
             Rule::Words("accumulation", &[CANONICAL_F32]),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -247,6 +258,7 @@ pub const OPS: &[OpDef] = &[
             Rule::NonNegative("padding"),
             Rule::Positive("dilation"),
             Rule::Words("accumulation", &[CANONICAL_F32]),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -272,6 +284,7 @@ pub const OPS: &[OpDef] = &[
             Rule::NonNegative("padding"),
             Rule::Positive("dilation"),
             Rule::Words("accumulation", &[CANONICAL_F32]),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -299,6 +312,7 @@ pub const OPS: &[OpDef] = &[
             Rule::NonNegative("padding"),
             Rule::Positive("dilation"),
             Rule::Words("accumulation", &[CANONICAL_F32]),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -326,6 +340,7 @@ pub const OPS: &[OpDef] = &[
             Rule::Positive("dilation"),
             Rule::Positive("eps"),
             Rule::Words("accumulation", &[CANONICAL_F32]),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -355,6 +370,7 @@ pub const OPS: &[OpDef] = &[
             Rule::Positive("dilation"),
             Rule::Positive("eps"),
             Rule::Words("accumulation", &[CANONICAL_F32]),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -378,6 +394,7 @@ pub const OPS: &[OpDef] = &[
             Rule::Positive("kernel_size"),
             Rule::Positive("stride"),
             Rule::Words("accumulation", &[CANONICAL_F32]),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -403,6 +420,7 @@ pub const OPS: &[OpDef] = &[
             Rule::Positive("stride"),
             Rule::Positive("eps"),
             Rule::Words("accumulation", &[CANONICAL_F32]),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -425,6 +443,7 @@ pub const OPS: &[OpDef] = &[
             Rule::Positive("stride"),
             Rule::NonNegative("padding"),
             Rule::Positive("dilation"),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -447,6 +466,7 @@ pub const OPS: &[OpDef] = &[
             Rule::Positive("stride"),
             Rule::NonNegative("padding"),
             Rule::Positive("dilation"),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -461,6 +481,7 @@ pub const OPS: &[OpDef] = &[
             Rule::Convention("result"),
             Rule::Convention("target"),
             Rule::Positive("stride"),
+            Rule::SameElement("input", "result"),
         ],
     },
     OpDef {
@@ -682,6 +703,8 @@ pub const OPS: &[OpDef] = &[
             Rule::SameConvention("lhs", "result"),
             Rule::Finite("lhs_fill"),
             Rule::Finite("rhs_fill"),
+            Rule::SameElement("lhs", "rhs"),
+            Rule::SameElement("lhs", "result"),
         ],
     },
     OpDef {
