@@ -129,7 +129,7 @@ const CONV: &str = "kernel_size = array<i64: 2, 2, 2>, stride = array<i64: 2, 2,
                     array<i64: 1, 1, 1>, accumulation = \"canonical_f32\"";
 
 fn window(kernel: [i64; 3], stride: [i64; 3]) -> String {
-    format!("{CONV}").replacen("2, 2, 2", &format!("{}, {}, {}", kernel[0], kernel[1], kernel[2]), 1).replacen(
+    CONV.replacen("2, 2, 2", &format!("{}, {}, {}", kernel[0], kernel[1], kernel[2]), 1).replacen(
         "stride = array<i64: 2, 2, 2>",
         &format!("stride = array<i64: {}, {}, {}>", stride[0], stride[1], stride[2]),
         1,
