@@ -4,6 +4,7 @@
 //! as MLIR values, shapes over symbols as sizes, and the arithmetic of elements in PyTorch's types (`scalar`).
 
 mod check;
+mod complex;
 mod conv;
 mod create;
 mod cx;

@@ -93,9 +93,6 @@ pub fn emit<'c>(
     body_dtype: DType,
     body: impl Fn(&Scalars<'_, 'c>, &[Value<'c>]) -> Result<Value<'c>>,
 ) -> Result<Tensor<'c>> {
-    if common.is_complex() || result.dtype.is_complex() {
-        return Err(Error::unsupported("complex elements"));
-    }
     let out = cx.empty(result.dtype, &result.shape)?;
     let ins: Vec<(Value<'c>, Map)> = operands
         .iter()

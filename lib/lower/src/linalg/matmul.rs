@@ -19,7 +19,7 @@ fn product<'c>(
     shape: &[Dim],
     attributes: &[(&str, Attribute<'c>)],
 ) -> Result<Tensor<'c>> {
-    if a.dtype != b.dtype || a.dtype.is_complex() {
+    if a.dtype != b.dtype {
         return Err(Error::unsupported(format!("a product of {} and {}", a.dtype, b.dtype)));
     }
     let dtype = accumulate_dtype(a.dtype);

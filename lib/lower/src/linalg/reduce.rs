@@ -162,7 +162,7 @@ type Step = for<'b, 'c> fn(&Scalars<'b, 'c>, Value<'c>, Value<'c>) -> Result<Val
 /// accumulator's.
 fn accumulated<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, start: Start, step: Step) -> Result<Vec<Val<'c>>> {
     let result = cx.result_type(node, 0)?.clone();
-    let t = input(cx, bound)?;
+    let t = cx.tensor(bound.tensor("self")?)?;
     let axes = Axes::of(&t, bound)?;
     let acc = accumulator(result.dtype, &axes.count(&t)?);
     let init = start(&Scalars::new(&cx.b, acc))?;

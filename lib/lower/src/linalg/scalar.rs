@@ -3,14 +3,21 @@
 //! MLIR's integers have no sign, so every operation here takes the dtype. Half types compute in f32 (`compute_dtype`),
 //! as PyTorch's CPU kernels do, and round once when the result is stored.
 
+use super::complex;
 use crate::error::{Error, Result};
+use m2m_aten::promote::real_of;
 use m2m_mlir::{Builder, CmpF, CmpI, Value};
 use m2m_record::dtype::Class;
 use m2m_record::{Arg, DType};
 
-/// The type in which elements of a dtype are computed: f32 for every float of less than 32 bits, the dtype otherwise.
+/// The type in which elements of a dtype are computed: f32 for every float of less than 32 bits, c64 for c32, the dtype
+/// otherwise.
 pub fn compute_dtype(dtype: DType) -> DType {
-    if dtype.is_float() && dtype.bits() < 32 { DType::F32 } else { dtype }
+    match dtype {
+        DType::C32 => DType::C64,
+        _ if dtype.is_float() && dtype.bits() < 32 => DType::F32,
+        _ => dtype,
+    }
 }
 
 /// The type in which sums over elements of a dtype accumulate, for float and integer results alike.
@@ -45,11 +52,17 @@ impl<'b, 'c> Scalars<'b, 'c> {
 
     /// A constant: floats rounded to the type, integers truncated.
     pub fn number(&self, x: f64) -> Result<Value<'c>> {
+        if self.is_complex() {
+            return self.complex(x, 0.0);
+        }
         Ok(self.b.const_number(self.b.elem(self.dtype.name())?, x)?)
     }
 
     /// A constant integer, exact over 64 bits.
     pub fn int(&self, n: i64) -> Result<Value<'c>> {
+        if self.is_complex() {
+            return self.complex(n as f64, 0.0);
+        }
         let element = self.b.elem(self.dtype.name())?;
         if self.is_float() {
             return Ok(self.b.const_float(element, n as f64)?);
@@ -62,7 +75,8 @@ impl<'b, 'c> Scalars<'b, 'c> {
         match arg {
             Arg::Int(n) => self.int(*n),
             Arg::Bool(x) => self.int(i64::from(*x)),
-            Arg::Float(x) if self.is_float() => self.number(x.0),
+            Arg::Float(x) if self.is_float() || self.is_complex() => self.number(x.0),
+            Arg::Complex(re, im) if self.is_complex() => self.complex(re.0, im.0),
             Arg::Float(x) => self.int(x.0 as i64),
             other => Err(Error::unsupported(format!("{other:?} as a number of {}", self.dtype))),
         }
@@ -71,6 +85,7 @@ impl<'b, 'c> Scalars<'b, 'c> {
     /// The smallest value: -inf, or the least integer.
     pub fn lowest(&self) -> Result<Value<'c>> {
         match self.dtype.class() {
+            Class::Complex => Err(no_order()),
             Class::Float => self.number(f64::NEG_INFINITY),
             Class::Signed => self.int(i64::MIN >> (64 - self.dtype.bits())),
             _ => self.int(0),
@@ -80,6 +95,7 @@ impl<'b, 'c> Scalars<'b, 'c> {
     /// The largest value: inf, or the greatest integer.
     pub fn highest(&self) -> Result<Value<'c>> {
         match self.dtype.class() {
+            Class::Complex => Err(no_order()),
             Class::Float => self.number(f64::INFINITY),
             Class::Signed => self.int(i64::MAX >> (64 - self.dtype.bits())),
             Class::Bool => self.int(1),
@@ -90,6 +106,7 @@ impl<'b, 'c> Scalars<'b, 'c> {
     /// `x + y`; of bools, or.
     pub fn add(&self, x: Value<'c>, y: Value<'c>) -> Result<Value<'c>> {
         Ok(match self.dtype.class() {
+            Class::Complex => self.b.binary("complex.add", x, y)?,
             Class::Float => self.b.addf(x, y)?,
             Class::Bool => self.b.ori(x, y)?,
             _ => self.b.addi(x, y)?,
@@ -98,12 +115,17 @@ impl<'b, 'c> Scalars<'b, 'c> {
 
     /// `x - y`.
     pub fn sub(&self, x: Value<'c>, y: Value<'c>) -> Result<Value<'c>> {
-        Ok(if self.is_float() { self.b.subf(x, y)? } else { self.b.subi(x, y)? })
+        Ok(match self.dtype.class() {
+            Class::Complex => self.b.binary("complex.sub", x, y)?,
+            Class::Float => self.b.subf(x, y)?,
+            _ => self.b.subi(x, y)?,
+        })
     }
 
     /// `x * y`; of bools, and.
     pub fn mul(&self, x: Value<'c>, y: Value<'c>) -> Result<Value<'c>> {
         Ok(match self.dtype.class() {
+            Class::Complex => self.b.binary("complex.mul", x, y)?,
             Class::Float => self.b.mulf(x, y)?,
             Class::Bool => self.b.andi(x, y)?,
             _ => self.b.muli(x, y)?,
@@ -112,6 +134,9 @@ impl<'b, 'c> Scalars<'b, 'c> {
 
     /// `x / y` of floats; of integers, rounded toward zero. A zero divisor of integers gives 0 rather than a trap.
     pub fn div(&self, x: Value<'c>, y: Value<'c>) -> Result<Value<'c>> {
+        if self.is_complex() {
+            return Ok(self.b.binary("complex.div", x, y)?);
+        }
         if self.is_float() {
             return Ok(self.b.divf(x, y)?);
         }
@@ -193,6 +218,7 @@ impl<'b, 'c> Scalars<'b, 'c> {
     /// The greater one; NaN wins.
     pub fn maximum(&self, x: Value<'c>, y: Value<'c>) -> Result<Value<'c>> {
         Ok(match self.dtype.class() {
+            Class::Complex => return Err(no_order()),
             Class::Float => self.b.maximumf(x, y)?,
             Class::Signed => self.b.maxsi(x, y)?,
             _ => self.b.maxui(x, y)?,
@@ -202,6 +228,7 @@ impl<'b, 'c> Scalars<'b, 'c> {
     /// The lesser one; NaN wins.
     pub fn minimum(&self, x: Value<'c>, y: Value<'c>) -> Result<Value<'c>> {
         Ok(match self.dtype.class() {
+            Class::Complex => return Err(no_order()),
             Class::Float => self.b.minimumf(x, y)?,
             Class::Signed => self.b.minsi(x, y)?,
             _ => self.b.minui(x, y)?,
@@ -210,6 +237,9 @@ impl<'b, 'c> Scalars<'b, 'c> {
 
     /// A comparison, as `i1`; with NaN all are false but `Ne`.
     pub fn compare(&self, op: Compare, x: Value<'c>, y: Value<'c>) -> Result<Value<'c>> {
+        if self.is_complex() {
+            return self.compare_complex(op, x, y);
+        }
         let signed = self.is_signed();
         let pick = |s, u| if signed { s } else { u };
         Ok(if self.is_float() {
@@ -251,10 +281,18 @@ impl<'b, 'c> Scalars<'b, 'c> {
         Ok(self.b.select(self.compare(Compare::Lt, x, limit)?, then, otherwise)?)
     }
 
-    /// Whether a float is NaN, as `i1`; false for other types.
+    /// Whether a float, or a part of a complex number, is NaN, as `i1`; false for other types.
     pub fn is_nan(&self, x: Value<'c>) -> Result<Value<'c>> {
+        if self.is_complex() {
+            let (re, im) = self.parts(x)?;
+            return Ok(self.b.cmpf(CmpF::Uno, re, im)?);
+        }
         if self.is_float() { Ok(self.b.cmpf(CmpF::Uno, x, x)?) } else { Ok(self.b.const_bool(false)?) }
     }
+}
+
+fn no_order() -> Error {
+    Error::unsupported("an order of complex numbers")
 }
 
 /// A comparison.
@@ -277,10 +315,16 @@ pub fn convert<'c>(b: &Builder<'c>, x: Value<'c>, from: DType, to: DType) -> Res
     let element = b.elem(to.name())?;
     let unsigned = |d: DType| matches!(d.class(), Class::Unsigned | Class::Bool);
     Ok(match (from.class(), to.class()) {
-        (Class::Complex, _) | (_, Class::Complex) => {
-            return Err(Error::unsupported(format!("conversion from {from} to {to}")));
-        }
         (_, Class::Bool) => Scalars::new(b, from).truth(x)?,
+        (Class::Complex, Class::Complex) => {
+            let ((re, im), (from, part)) = (complex::parts(b, x, from)?, (real_of(from), real_of(to)));
+            complex::join(b, convert_float(b, re, from, part)?, convert_float(b, im, from, part)?, to)?
+        }
+        (_, Class::Complex) => {
+            let part = real_of(to);
+            complex::join(b, convert(b, x, from, part)?, Scalars::new(b, part).number(0.0)?, to)?
+        }
+        (Class::Complex, _) => return Err(Error::unsupported(format!("conversion from {from} to {to}"))),
         (Class::Float, Class::Float) => return convert_float(b, x, from, to),
         (Class::Float, _) => {
             // Through a wide signed integer, so that negative floats wrap into unsigned types as they do in PyTorch.

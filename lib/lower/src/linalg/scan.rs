@@ -6,7 +6,6 @@
 use super::cx::{Cx, Tensor, Val};
 use super::elementwise::into_mlir;
 use super::reduce::arg::at_least_1d;
-use super::reduce::input;
 use super::scalar::{Compare, Scalars, accumulate_dtype, compute_dtype, convert};
 use super::view::reshape;
 use crate::error::{Error, Result};
@@ -112,7 +111,7 @@ fn step<'c>(
 
 /// The argument `self` with at least one axis, and the axis that `dim` names.
 fn lanes<'c>(cx: &mut Cx<'c>, bound: &Bound) -> Result<(Tensor<'c>, usize)> {
-    let t = input(cx, bound)?;
+    let t = cx.tensor(bound.tensor("self")?)?;
     let axis = t.axis(bound.int("dim")?)?;
     Ok((at_least_1d(cx, &t)?, axis))
 }

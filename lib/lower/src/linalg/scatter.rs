@@ -100,9 +100,6 @@ fn scatter<'c>(
 ) -> Result<Vec<Val<'c>>> {
     let shape = cx.result_type(node, 0)?.shape.clone();
     let (t, index) = (cx.tensor(bound.tensor("self")?)?, integers(cx, bound.tensor("index")?)?);
-    if t.dtype.is_complex() {
-        return Err(Error::unsupported(format!("{} of {} elements", bound.op(), t.dtype)));
-    }
     let axis = axis_of(t.rank().max(index.rank()), bound.int("dim")?)?;
     let (t, index) = (at_least_1d(cx, &t)?, at_least_1d(cx, &index)?);
     let source = source(cx, bound.arg(source_name)?)?;

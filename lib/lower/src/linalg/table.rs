@@ -8,7 +8,7 @@ use super::elementwise::binary::{self, Binary};
 use super::elementwise::select;
 use super::elementwise::unary::{self, Unary};
 use super::scalar::Compare;
-use super::{check, conv, create, index, matmul, pad, pool, reduce, scan, scatter, sort, upsample, view};
+use super::{check, complex, conv, create, index, matmul, pad, pool, reduce, scan, scatter, sort, upsample, view};
 use crate::error::Result;
 use m2m_aten::bind::Bound;
 use m2m_record::Node;
@@ -34,6 +34,7 @@ pub enum Family {
     Sort,
     Index,
     Check,
+    Complex,
 }
 
 /// How an operator is lowered.
@@ -143,6 +144,7 @@ pub const TABLE: &[Row] = &[
     rule("aten.amax.default", Family::Reduce, "linalg.reduce", reduce::amax),
     rule("aten.amin.default", Family::Reduce, "linalg.reduce", reduce::amin),
     rule("aten.aminmax.default", Family::Reduce, "linalg.reduce", reduce::aminmax),
+    rule("aten.angle.default", Family::Complex, "linalg.generic", complex::angle),
     rule("aten.any.default", Family::Reduce, "linalg.reduce", reduce::any),
     rule("aten.any.dim", Family::Reduce, "linalg.reduce", reduce::any),
     rule("aten.any.dims", Family::Reduce, "linalg.reduce", reduce::any),
@@ -180,6 +182,8 @@ pub const TABLE: &[Row] = &[
     rule("aten.clamp.Tensor", Family::Select, "linalg.generic", select::clamp_tensor),
     unary_row("aten.clamp.default", unary::clamp),
     unary_row("aten.clone.default", unary::identity),
+    rule("aten.complex.default", Family::Complex, "linalg.generic", complex::complex),
+    unary_row("aten.conj_physical.default", unary::conj),
     rule("aten.constant_pad_nd.default", Family::View, "tensor.pad", view::constant_pad),
     rule("aten.convolution.default", Family::Conv, "linalg.conv_2d_nchw_fchw", conv::convolution),
     binary_row("aten.copysign.Tensor", binary::copysign),
@@ -213,6 +217,7 @@ pub const TABLE: &[Row] = &[
     binary_row("aten.fmod.Tensor", binary::fmod),
     rule("aten.full.default", Family::Create, "linalg.fill", create::full),
     rule("aten.gather.default", Family::Index, "linalg.generic", index::gather),
+    binary_row("aten.gcd.default", binary::gcd),
     compare("aten.ge.Scalar", Compare::Ge),
     compare("aten.ge.Tensor", Compare::Ge),
     unary_row("aten.gelu.default", unary::gelu),
@@ -226,6 +231,7 @@ pub const TABLE: &[Row] = &[
     unary_row("aten.hardswish.default", unary::hardswish),
     unary_row("aten.hardtanh.default", unary::hardtanh),
     rule("aten.im2col.default", Family::Resample, "linalg.generic", pad::im2col),
+    rule("aten.imag.default", Family::Complex, "linalg.generic", complex::imag),
     rule("aten.index.Tensor", Family::Index, "linalg.generic", index::index),
     rule("aten.index_add.default", Family::Index, "scf.for", scatter::rows::index_add),
     rule("aten.index_copy.default", Family::Index, "scf.for", scatter::rows::index_copy),
@@ -302,12 +308,14 @@ pub const TABLE: &[Row] = &[
     rule("aten.norm.ScalarOpt_dim_dtype", Family::Reduce, "linalg.reduce", reduce::norm::p_norm),
     rule("aten.norm.ScalarOpt_dtype", Family::Reduce, "linalg.reduce", reduce::norm::p_norm),
     rule("aten.permute.default", Family::View, "linalg.transpose", view::permute),
+    rule("aten.polar.default", Family::Complex, "linalg.generic", complex::polar),
     binary_row("aten.pow.Scalar", binary::pow),
     binary_row("aten.pow.Tensor_Scalar", binary::pow),
     binary_row("aten.pow.Tensor_Tensor", binary::pow),
     rule("aten.prod.default", Family::Reduce, "linalg.reduce", reduce::prod),
     rule("aten.prod.dim_int", Family::Reduce, "linalg.reduce", reduce::prod),
     rule("aten.put.default", Family::Index, "scf.for", scatter::put::put),
+    rule("aten.real.default", Family::Complex, "linalg.generic", complex::real),
     unary_row("aten.reciprocal.default", unary::reciprocal),
     rule("aten.reflection_pad1d.default", Family::Resample, "linalg.generic", pad::reflection),
     rule("aten.reflection_pad2d.default", Family::Resample, "linalg.generic", pad::reflection),
@@ -380,6 +388,8 @@ pub const TABLE: &[Row] = &[
     rule("aten.var.correction", Family::Reduce, "linalg.generic", reduce::moments::var),
     rule("aten.var_mean.correction", Family::Reduce, "linalg.generic", reduce::moments::var_mean),
     rule("aten.view.default", Family::View, "tensor.expand_shape", view::view),
+    rule("aten.view_as_complex.default", Family::Complex, "linalg.generic", complex::view_as_complex),
+    rule("aten.view_as_real.default", Family::Complex, "linalg.generic", complex::view_as_real),
     rule("aten.where.self", Family::Select, "linalg.generic", select::where_self),
 ];
 

@@ -18,10 +18,28 @@ fn operands<'c>(cx: &mut Cx<'c>, bound: &Bound) -> Result<[Operand<'c>; 2]> {
 /// Arithmetic: operands are brought to the result's dtype, which is their common one or, of `div`, the float one.
 pub fn lower<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, body: Binary) -> Result<Vec<Val<'c>>> {
     let result = cx.result_type(node, 0)?;
-    let operands = operands(cx, bound)?;
+    let mut operands = operands(cx, bound)?.to_vec();
+    if let Some(alpha) = alpha(bound)? {
+        operands.push(Operand::of(cx, alpha)?);
+    }
     let common = result.dtype;
-    let t = emit(cx, result, &operands, common, compute_dtype(common), |s, v| body(s, v[0], v[1], bound))?;
+    let t = emit(cx, result, &operands, common, compute_dtype(common), |s, v| {
+        let y = if let [_, y, alpha] = v { s.mul(*y, *alpha)? } else { v[1] };
+        body(s, v[0], y, bound)
+    })?;
     Ok(vec![Val::Tensor(t)])
+}
+
+/// The factor of the second operand, where it is not 1.
+fn alpha<'b>(bound: &'b Bound<'_>) -> Result<Option<&'b Arg>> {
+    if !bound.has("alpha") {
+        return Ok(None);
+    }
+    Ok(match bound.arg("alpha")? {
+        Arg::Int(1) | Arg::Bool(true) => None,
+        Arg::Float(x) if x.0 == 1.0 => None,
+        alpha => Some(alpha),
+    })
 }
 
 /// Comparisons: operands are brought to their common dtype, the result is bool.
@@ -41,24 +59,14 @@ pub fn lower_logical<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, body: Bina
     Ok(vec![Val::Tensor(t)])
 }
 
-/// `y` times `alpha`, where that is not 1.
-fn scaled<'c>(s: &Scalars<'_, 'c>, y: Value<'c>, bound: &Bound) -> Result<Value<'c>> {
-    match bound.arg("alpha")? {
-        Arg::Int(1) => Ok(y),
-        Arg::Float(x) if x.0 == 1.0 => Ok(y),
-        Arg::Bool(true) => Ok(y),
-        alpha => s.mul(y, s.literal(alpha)?),
-    }
+/// `self + other`, which comes times `alpha`
+pub fn add<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, y: Value<'c>, _: &Bound) -> Result<Value<'c>> {
+    s.add(x, y)
 }
 
-/// `self + alpha * other`
-pub fn add<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, y: Value<'c>, bound: &Bound) -> Result<Value<'c>> {
-    s.add(x, scaled(s, y, bound)?)
-}
-
-/// `self - alpha * other`
-pub fn sub<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, y: Value<'c>, bound: &Bound) -> Result<Value<'c>> {
-    s.sub(x, scaled(s, y, bound)?)
+/// `self - other`, which comes times `alpha`
+pub fn sub<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, y: Value<'c>, _: &Bound) -> Result<Value<'c>> {
+    s.sub(x, y)
 }
 
 /// `self * other`
@@ -158,7 +166,7 @@ pub fn pow<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, y: Value<'c>, bound: &Bound) -
         Arg::Float(e) => Some(e.0),
         _ => None,
     };
-    if !s.is_float() {
+    if !s.is_float() && !s.is_complex() {
         return match exponent {
             Some(n) if n >= 0.0 => int_power(s, x, n as u64),
             Some(_) => Err(Error::unsupported("an integer tensor to a negative power")),
@@ -171,10 +179,11 @@ pub fn pow<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, y: Value<'c>, bound: &Bound) -
         Some(1.0) => Ok(x),
         Some(2.0) => square(x),
         Some(3.0) => s.mul(square(x)?, x),
-        Some(0.5) => Ok(s.b.unary("math.sqrt", x)?),
-        Some(-0.5) => s.div(s.number(1.0)?, s.b.unary("math.sqrt", x)?),
+        Some(0.5) => s.math("math.sqrt", x),
+        Some(-0.5) => s.div(s.number(1.0)?, s.math("math.sqrt", x)?),
         Some(-1.0) => s.div(s.number(1.0)?, x),
         Some(-2.0) => s.div(s.number(1.0)?, square(x)?),
+        _ if s.is_complex() => s.power(x, y),
         _ => Ok(s.b.binary("math.powf", x, y)?),
     }
 }
@@ -215,4 +224,18 @@ fn int_power_of<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, y: Value<'c>) -> Result<V
     let below = b.select(b.cmpi(CmpI::Eq, x, minus_one)?, of_minus_one, zero)?;
     let below = b.select(b.cmpi(CmpI::Eq, x, one)?, one, below)?;
     Ok(b.select(b.cmpi(CmpI::Slt, y, zero)?, below, result)?)
+}
+
+/// The greatest common divisor of integers, by Euclid's algorithm on their magnitudes; 0 of two zeros.
+pub fn gcd<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, y: Value<'c>, _: &Bound) -> Result<Value<'c>> {
+    let size = |x| if s.is_signed() { s.b.unary("math.absi", x) } else { Ok(x) };
+    let ty = m2m_mlir::types::of(x);
+    let zero = s.int(0)?;
+    let results = s.b.while_loop(
+        &[size(x)?, size(y)?],
+        &[ty, ty],
+        |b, v| Ok((b.cmpi(CmpI::Ne, v[1], zero)?, v.to_vec())),
+        |b, v| Ok(vec![v[1], if s.is_signed() { b.remsi(v[0], v[1])? } else { b.remui(v[0], v[1])? }]),
+    )?;
+    Ok(results[0])
 }

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::linalg::cx::{Cx, Tensor, Val};
 use crate::linalg::scalar::{Compare, Scalars};
 use m2m_aten::bind::Bound;
+use m2m_aten::promote::real_of;
 use m2m_mlir::{CmpF, Value};
 use m2m_record::{Arg, DType, Node};
 
@@ -23,8 +24,11 @@ fn input<'c>(cx: &mut Cx<'c>, bound: &Bound) -> Result<Tensor<'c>> {
 pub fn lower<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, body: Unary) -> Result<Vec<Val<'c>>> {
     let result = cx.result_type(node, 0)?;
     let input = input(cx, bound)?;
-    let common = if result.dtype.is_float() && !input.dtype.is_float() { result.dtype } else { input.dtype };
-    let body_dtype = crate::linalg::scalar::compute_dtype(common);
+    let is_widened = result.dtype.is_float() && !input.dtype.is_float() && !input.dtype.is_complex();
+    let common = if is_widened { result.dtype } else { input.dtype };
+    // What is real of a complex number is of the type of its parts.
+    let computed = crate::linalg::scalar::compute_dtype(common);
+    let body_dtype = if result.dtype.is_complex() { computed } else { real_of(computed) };
     let t = emit(cx, result, &[Operand::Tensor(input)], common, body_dtype, |s, v| body(s, v[0], bound))?;
     Ok(vec![Val::Tensor(t)])
 }
@@ -38,12 +42,12 @@ pub fn lower_predicate<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, body: Un
     Ok(vec![Val::Tensor(t)])
 }
 
-/// Operations of the math dialect that exist for floats only.
+/// Operations of the math dialect that exist for floats, and of complex numbers what stands for them.
 macro_rules! float_math {
     ($($name:ident $op:literal),* $(,)?) => {
         $(#[doc = concat!("`", $op, "`")]
         pub fn $name<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c>> {
-            Ok(s.b.unary($op, x)?)
+            s.math($op, x)
         })*
     };
 }
@@ -74,7 +78,9 @@ pub fn identity<'c>(_: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Valu
 
 /// `|x|`
 pub fn abs<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c>> {
-    Ok(if s.is_float() {
+    Ok(if s.is_complex() {
+        s.magnitude(x)?
+    } else if s.is_float() {
         s.b.unary("math.absf", x)?
     } else if s.is_signed() {
         s.b.unary("math.absi", x)?
@@ -95,13 +101,14 @@ pub fn reciprocal<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Va
 
 /// `1 / sqrt(x)`
 pub fn rsqrt<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c>> {
-    s.div(s.number(1.0)?, s.b.unary("math.sqrt", x)?)
+    s.div(s.number(1.0)?, s.math("math.sqrt", x)?)
 }
 
 /// `1 / (1 + exp(-x))`
 pub fn sigmoid<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c>> {
     let one = s.number(1.0)?;
-    let e = s.b.unary("math.exp", s.b.negf(x)?)?;
+    let minus = if s.is_complex() { s.sub(s.number(0.0)?, x)? } else { s.b.negf(x)? };
+    let e = s.math("math.exp", minus)?;
     s.div(one, s.add(one, e)?)
 }
 
@@ -111,8 +118,25 @@ pub fn relu<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c
     Ok(s.b.select(s.compare(Compare::Lt, x, zero)?, zero, x)?)
 }
 
-/// `(x > 0) - (x < 0)`, in the element's type.
+/// The complex conjugate; a real number itself.
+pub fn conj<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c>> {
+    if !s.is_complex() {
+        return Ok(x);
+    }
+    let (re, im) = s.parts(x)?;
+    s.join(re, s.b.negf(im)?)
+}
+
+/// `(x > 0) - (x < 0)`, in the element's type; `x / |x|` of complex numbers, 0 of 0.
 pub fn sign<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c>> {
+    if s.is_complex() {
+        let (size, part) = (s.magnitude(x)?, s.of_parts());
+        let zero = part.number(0.0)?;
+        let is_zero = part.compare(Compare::Eq, size, zero)?;
+        let divisor = s.b.select(is_zero, part.number(1.0)?, size)?;
+        let (re, im) = s.parts(x)?;
+        return s.join(part.div(re, divisor)?, part.div(im, divisor)?);
+    }
     if s.dtype == DType::Bool {
         return Ok(x);
     }
@@ -142,7 +166,11 @@ pub fn isnan<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'
 }
 
 /// `|x| == inf`
-pub fn isinf<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c>> {
+pub fn isinf<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, bound: &Bound) -> Result<Value<'c>> {
+    if s.is_complex() {
+        let ((re, im), part) = (s.parts(x)?, s.of_parts());
+        return Ok(s.b.ori(isinf(&part, re, bound)?, isinf(&part, im, bound)?)?);
+    }
     if !s.is_float() {
         return Ok(s.b.const_bool(false)?);
     }
@@ -150,7 +178,11 @@ pub fn isinf<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'
 }
 
 /// `|x| < inf`
-pub fn isfinite<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c>> {
+pub fn isfinite<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, bound: &Bound) -> Result<Value<'c>> {
+    if s.is_complex() {
+        let ((re, im), part) = (s.parts(x)?, s.of_parts());
+        return Ok(s.b.andi(isfinite(&part, re, bound)?, isfinite(&part, im, bound)?)?);
+    }
     if !s.is_float() {
         return Ok(s.b.const_bool(true)?);
     }

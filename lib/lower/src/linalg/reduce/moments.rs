@@ -21,7 +21,7 @@ fn sums<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, axes: &Axes, as_type: DType, acc: D
 
 /// `mean(self, dim, keepdim, dtype)`: sum over count; NaN over no elements.
 pub fn mean<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
-    let (t, result) = (input(cx, bound)?, cx.result_type(node, 0)?.clone());
+    let (t, result) = (cx.tensor(bound.tensor("self")?)?, cx.result_type(node, 0)?.clone());
     let axes = Axes::of(&t, bound)?;
     let count = axes.count(&t)?;
     let sum = sums(cx, &t, &axes, result.dtype, accumulator(result.dtype, &count))?;

@@ -17,9 +17,6 @@ use m2m_record::{DType, Dim, Node};
 /// to the places.
 pub fn index_put<'c>(cx: &mut Cx<'c>, _: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     let (t, values) = (cx.tensor(bound.tensor("self")?)?, cx.tensor(bound.tensor("values")?)?);
-    if t.dtype.is_complex() {
-        return Err(Error::unsupported(format!("index_put of {} elements", t.dtype)));
-    }
     let names = bound.opt_tensors("indices")?;
     let combine = if bound.bool("accumulate")? { Combine::Add } else { Combine::Replace };
     if let ([Some(name)], Combine::Replace) = (names.as_slice(), combine) {

@@ -1,7 +1,7 @@
 //! Writes whose index names positions of one axis: `index_add`, `index_copy`, `index_fill`, `index_reduce`.
 
 use super::{Along, Combine, Writes, source, write};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::linalg::cx::{Cx, Val};
 use crate::linalg::elementwise::Operand;
 use crate::linalg::index::{integers, wrapped};
@@ -23,9 +23,6 @@ fn rows<'c>(
 ) -> Result<Vec<Val<'c>>> {
     let shape = cx.result_type(node, 0)?.shape.clone();
     let t = cx.tensor(bound.tensor("self")?)?;
-    if t.dtype.is_complex() {
-        return Err(Error::unsupported(format!("{} of {} elements", bound.op(), t.dtype)));
-    }
     let axis = t.axis(bound.int("dim")?)?;
     let t = at_least_1d(cx, &t)?;
     let index = integers(cx, bound.tensor("index")?)?;
