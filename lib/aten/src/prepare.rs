@@ -5,6 +5,7 @@
 //! that cannot be handled is reported, not only the first.
 
 mod memory;
+mod strided;
 
 use crate::decompose;
 use crate::error::Error;
@@ -44,8 +45,8 @@ const CHECKS: &[&str] = &[
     "aten.sym_constrain_range_for_size.default",
 ];
 
-/// Operators whose result depends on how their argument lies in memory.
-const BY_STRIDES: &[&str] = &["aten.as_strided.default", "aten.as_strided_copy.default"];
+/// Operators that give a size as a number, which is a literal or an expression wherever it is used.
+const SIZES: &[&str] = &["aten.numel.default", "aten.size.int"];
 
 /// Prepares the root graph of a program for a target that lowers the operators `is_lowerable` tells.
 pub fn prepare(program: &Program, is_lowerable: &dyn Fn(&str) -> bool) -> Result<Prepared, Vec<Unsupported>> {
@@ -177,22 +178,9 @@ impl<'p> Preparer<'p> {
         Expander::new(&mut self.state, vec![node.node.clone()], format!("decompose:{}", node.op), stem)
     }
 
-    /// Operators that read memory by strides say the same as values only of contiguous tensors.
-    fn check_layout(&self, node: &Node) -> Result<(), Error> {
-        let Some(Arg::Value(input)) = node.args.first().filter(|_| BY_STRIDES.contains(&node.op.as_str())) else {
-            return Ok(());
-        };
-        match self.old_types.get(input.as_str()) {
-            Some(Type::Tensor(t)) if t.strides.is_none() => Ok(()),
-            _ => Err(Error::unsupported(format!(
-                "{} of {input}, which is not contiguous; expected one that is",
-                node.op
-            ))),
-        }
-    }
-
     fn expand(&mut self, node: &Node, mapped: &Node) -> Result<Made, Error> {
-        self.check_layout(node)?;
+        let by_address = self.by_address(node, mapped)?;
+        let mapped = by_address.as_ref().unwrap_or(mapped);
         let mut e = self.expander(node);
         if !e.is_lowerable(&node.op) && decompose::find(&node.op).is_none() {
             return Err(unknown(node));
@@ -246,7 +234,13 @@ impl<'p> Preparer<'p> {
 
     /// A node that computes no tensor: arithmetic on sizes, a size, a check.
     fn keep_scalar(&mut self, node: &Node, mapped: Node) -> Result<(), Error> {
+        if SIZES.contains(&node.op.as_str()) && node.results.iter().all(|r| r.value.is_none()) {
+            let proof = "it computes nothing: its result is a literal where it is used";
+            self.state.rewriter.eliminate(&node.node, "literal", proof.to_owned());
+            return Ok(());
+        }
         let is_known = node.op.starts_with("sym.")
+            || SIZES.contains(&node.op.as_str())
             || node.op.starts_with("aten.sym_")
             || CHECKS.contains(&node.op.as_str())
             || (self.state.is_lowerable)(&node.op);

@@ -5,7 +5,7 @@ use super::softmax::safe_softmax;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
-use crate::value::V;
+use crate::value::{O, V, size_arg};
 use m2m_record::{Arg, DType};
 use m2m_tensor::{Expr, expr};
 
@@ -28,12 +28,12 @@ pub(super) fn attention(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         v = repeat_heads(e, &v, &q)?;
     }
     let scale = match b.float_or("scale")? {
-        Some(scale) => scale,
-        None => default_scale(&q)?,
+        Some(scale) => O::from(scale),
+        None => default_scale(e, &q)?,
     };
     let kt = e.transpose(&k, k.rank() - 2, k.rank() - 1)?;
     let scores = super::matmul::product(e, &q, &kt)?;
-    let scores = e.mul(&scores, scale)?;
+    let scores = e.mul(&scores, &scale)?;
     let mask = e.opt_tensor(b, "attn_mask")?;
     let is_masked = mask.is_some();
     let scores = masked(e, &scores, mask, b.bool("is_causal")?)?;
@@ -43,10 +43,15 @@ pub(super) fn attention(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 }
 
 /// `1 / sqrt(E)`
-fn default_scale(q: &V) -> Result<f64, Error> {
-    match q.shape.last().and_then(Expr::as_int) {
-        Some(size) if size > 0 => Ok(1.0 / (size as f64).sqrt()),
-        _ => Err(Error::unsupported("attention over a symbolic embedding size without a scale")),
+fn default_scale(e: &mut Expander<'_, '_>, q: &V) -> Result<O, Error> {
+    let size = q.dim(q.rank().saturating_sub(1));
+    match size.as_int() {
+        Some(n) if n > 0 => Ok(O::from(1.0 / (n as f64).sqrt())),
+        Some(n) => Err(Error::shape("attention", format!("an embedding size of {n}"))),
+        None => {
+            let size = e.full(&[], q.dtype, size_arg(&size))?;
+            Ok(O::T(e.unary_float("rsqrt", &size)?))
+        }
     }
 }
 
@@ -110,12 +115,12 @@ pub(super) fn flash_for_cpu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results 
     }
     let (q, k, v) = (e.widen(&q)?, e.widen(&k)?, e.widen(&v)?);
     let scale = match b.float_or("scale")? {
-        Some(scale) => scale,
-        None => default_scale(&q)?,
+        Some(scale) => O::from(scale),
+        None => default_scale(e, &q)?,
     };
     let kt = e.transpose(&k, k.rank() - 2, k.rank() - 1)?;
     let scores = super::matmul::product(e, &q, &kt)?;
-    let scores = e.mul(&scores, scale)?;
+    let scores = e.mul(&scores, &scale)?;
     let mask = e.opt_tensor(b, "attn_mask")?;
     let scores = masked(e, &scores, mask, b.bool("is_causal")?)?;
     let weights = safe_softmax(e, &scores)?;

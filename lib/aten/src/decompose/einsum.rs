@@ -5,6 +5,7 @@ use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
 use crate::value::V;
+use m2m_record::Arg;
 use m2m_tensor::{Expr, expr};
 
 /// A dimension's name: a letter, or a place in the dots counted from the right.
@@ -31,20 +32,18 @@ pub(super) fn einsum(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     if parts.len() != values.len() {
         return Err(Error::shape(b.op(), format!("{} operands for {:?}", values.len(), left)));
     }
-    let mut terms = Vec::new();
+    let (mut terms, mut written) = (Vec::new(), Vec::new());
     for (part, value) in parts.iter().zip(values) {
         let labels = labels(part, Some(value.rank()), 0).ok_or_else(|| bad(part, &value))?;
-        if labels.iter().enumerate().any(|(k, l)| labels.iter().skip(k + 1).any(|m| m == l)) {
-            return Err(Error::unsupported(format!("einsum of the diagonal {part:?} has no rule")));
-        }
-        terms.push(Term { labels, value });
+        written.extend(labels.iter().copied());
+        terms.push(diagonals(e, Term { labels, value })?);
     }
     let dots =
         terms.iter().flat_map(|t| &t.labels).filter_map(|l| if let Label::Dots(k) = l { Some(k + 1) } else { None });
     let dots = dots.max().unwrap_or(0);
     let out = match right {
         Some(text) => labels(text, None, dots).ok_or_else(|| Error::shape(b.op(), format!("result {text:?}")))?,
-        None => implicit(&terms, dots),
+        None => implicit(&written, dots),
     };
     broadcast(e, &mut terms)?;
     let mut rest = terms.into_iter();
@@ -57,6 +56,26 @@ pub(super) fn einsum(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let dims: Option<Vec<usize>> = out.iter().map(|l| acc.labels.iter().position(|m| m == l)).collect();
     let dims = dims.ok_or_else(|| Error::shape(b.op(), "the result names a dimension that no operand has"))?;
     one(e.permute(&acc.value, &dims)?)
+}
+
+/// Dimensions of one name become their diagonal.
+fn diagonals(e: &mut Expander<'_, '_>, mut term: Term) -> Result<Term, Error> {
+    let repeated = |labels: &[Label]| {
+        let pairs = labels.iter().enumerate().map(|(k, l)| (k, labels.iter().skip(k + 1).position(|m| m == l)));
+        pairs.into_iter().find_map(|(k, at)| at.map(|at| (k, k + 1 + at)))
+    };
+    while let Some((first, second)) = repeated(&term.labels) {
+        let mut shape = term.value.shape.clone();
+        let size = shape.remove(second);
+        shape.remove(first);
+        shape.push(size);
+        let args = vec![term.value.arg(), Arg::Int(0), Arg::Int(first as i64), Arg::Int(second as i64)];
+        term.value = e.call1("aten.diagonal.default", args, &[], term.value.dtype, &shape)?;
+        let label = term.labels.remove(second);
+        term.labels.remove(first);
+        term.labels.push(label);
+    }
+    Ok(term)
 }
 
 fn bad(part: &str, value: &V) -> Error {
@@ -82,8 +101,7 @@ fn labels(part: &str, rank: Option<usize>, dots: usize) -> Option<Vec<Label>> {
 }
 
 /// Dots first, then letters that occur once, in alphabetical order.
-fn implicit(terms: &[Term], dots: usize) -> Vec<Label> {
-    let all: Vec<Label> = terms.iter().flat_map(|t| t.labels.iter().copied()).collect();
+fn implicit(all: &[Label], dots: usize) -> Vec<Label> {
     let mut letters: Vec<char> =
         all.iter().filter_map(|l| if let Label::Letter(c) = l { Some(*c) } else { None }).collect();
     letters.sort_unstable();

@@ -92,12 +92,12 @@ pub(super) fn assert_metadata(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Result
     Ok(vec![])
 }
 
-/// `y = x` for a tensor that is not complex: there is nothing to conjugate or to take a part of.
-pub(super) fn real_only(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let name = b.schema.args.first().map_or("self", |a| a.name);
-    let x = e.tensor(b, name)?;
-    if x.dtype.is_complex() {
-        return Err(Error::unsupported(format!("{} of a complex tensor has no rule", b.op())));
+/// A number that is given as a literal.
+pub(super) fn number(b: &Bound<'_>, name: &str) -> Result<f64, Error> {
+    match b.scalar(name)? {
+        Arg::Float(x) => Ok(x.0),
+        Arg::Int(n) => Ok(*n as f64),
+        Arg::Bool(x) => Ok(f64::from(u8::from(*x))),
+        other => Err(Error::unsupported(format!("{} with {name}={}", b.op(), crate::bind::describe(other)))),
     }
-    same(e, b)
 }

@@ -100,6 +100,11 @@ pub(super) fn bce_with_logits(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Result
 /// `-w[t] · logp[t]` of class indices `t`, classes along dimension 1 (0 for a lone sample), 0 where ignored; the mean is
 /// over weights. `logp` is `[N, C, …]`, `t` is `[N, …]`.
 fn nll(e: &mut Expander<'_, '_>, b: &Bound<'_>, logp: &V, t: &V, smoothing: f64) -> Results {
+    Ok(vec![Some(weighed(e, b, logp, t, smoothing)?.0)])
+}
+
+/// The same, and the sum of the weights of all targets that count.
+fn weighed(e: &mut Expander<'_, '_>, b: &Bound<'_>, logp: &V, t: &V, smoothing: f64) -> Result<(V, V), Error> {
     let dim = if logp.rank() == 1 { 0 } else { 1 };
     let t = e.to_dtype(t, DType::I64)?;
     let ignore = b.int("ignore_index")?;
@@ -137,15 +142,16 @@ fn nll(e: &mut Expander<'_, '_>, b: &Bound<'_>, logp: &V, t: &V, smoothing: f64)
     }
     let (dtype, _) = e.result(b, 0)?;
     let all: Vec<usize> = (0..loss.rank()).collect();
+    let weights = e.sum(&weight, &all, false)?;
     let y = match b.int("reduction")? {
         0 => loss,
         2 => e.sum(&loss, &all, false)?,
         _ => {
-            let (total, weights) = (e.sum(&loss, &all, false)?, e.sum(&weight, &all, false)?);
+            let total = e.sum(&loss, &all, false)?;
             e.div(&total, &weights)?
         }
     };
-    one(e.to_dtype(&y, dtype)?)
+    Ok((e.to_dtype(&y, dtype)?, weights))
 }
 
 /// How many classes there are.
@@ -159,6 +165,50 @@ pub(super) fn nll_loss(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, t) = (e.tensor(b, "self")?, e.tensor(b, "target")?);
     let x = e.widen(&x)?;
     nll(e, b, &x, &t, 0.0)
+}
+
+/// `nll_loss_forward`: the loss, and the sum of weights for its gradient, 0 where nothing is reduced.
+pub(super) fn nll_loss_forward(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, t) = (e.tensor(b, "self")?, e.tensor(b, "target")?);
+    let x = e.widen(&x)?;
+    let (y, weights) = weighed(e, b, &x, &t, 0.0)?;
+    let (dtype, shape) = e.result(b, 1)?;
+    let total = match b.int("reduction")? {
+        0 => e.full(&shape, dtype, Arg::Int(0))?,
+        _ => e.to_dtype(&weights, dtype)?,
+    };
+    Ok(vec![Some(y), Some(total)])
+}
+
+/// `poisson_nll_loss`: `exp(x) - t·x` of a logarithm, else `x - t·log(x + eps)`; with `full` Stirling's term
+/// `t·log t - t + log(2πt)/2` is added for targets above 1.
+pub(super) fn poisson(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, t) = (e.tensor(b, "input")?, e.tensor(b, "target")?);
+    let (x, t) = (e.widen(&x)?, e.widen(&t)?);
+    let mut loss = if b.bool("log_input")? {
+        let rate = e.unary_float("exp", &x)?;
+        let hit = e.mul(&t, &x)?;
+        e.sub(&rate, &hit)?
+    } else {
+        let safe = e.add(&x, b.float("eps")?)?;
+        let log = e.unary_float("log", &safe)?;
+        let hit = e.mul(&t, &log)?;
+        e.sub(&x, &hit)?
+    };
+    if b.bool("full")? {
+        let log = e.unary_float("log", &t)?;
+        let main = e.mul(&t, &log)?;
+        let main = e.sub(&main, &t)?;
+        let tail = e.mul(&t, std::f64::consts::TAU)?;
+        let tail = e.unary_float("log", &tail)?;
+        let tail = e.mul(&tail, 0.5)?;
+        let term = e.add(&main, &tail)?;
+        let is_large = e.compare("gt", &t, 1i64)?;
+        let zero = e.full(&[], term.dtype, Arg::Int(0))?;
+        let term = e.select_where(&is_large, &term, &zero)?;
+        loss = e.add(&loss, &term)?;
+    }
+    reduced(e, b, &loss)
 }
 
 /// `cross_entropy_loss` of class indices: `nll_loss` of the logarithm of the softmax. Probabilities as the target: the

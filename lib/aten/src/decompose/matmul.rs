@@ -7,7 +7,7 @@ use crate::expand::{Expander, Results, one};
 use crate::infer::broadcast;
 use crate::promote::accumulate_dtype;
 use crate::value::V;
-use m2m_record::Arg;
+use m2m_record::{Arg, DType};
 use m2m_tensor::{Expr, expr};
 
 /// `a @ b` of any ranks: vectors become matrices for the product; leading dimensions broadcast.
@@ -251,4 +251,55 @@ pub(super) fn cross(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let [a, c, d, f] = turned.as_slice() else { return Err(Error::shape(b.op(), "four operands")) };
     let (plus, minus) = (e.mul(a, c)?, e.mul(d, f)?);
     one(e.sub(&plus, &minus)?)
+}
+
+/// `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: `(a @ b)·scale_a·scale_b + bias`, in `f32`; scales
+/// are of the whole, of rows or of columns.
+pub(super) fn scaled_mm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "mat2")?);
+    let (dtype, _) = e.result(b, 0)?;
+    let (x, y) = (e.to_dtype(&x, DType::F32)?, e.to_dtype(&y, DType::F32)?);
+    let mut z = e.mm(&x, &y)?;
+    for name in ["scale_a", "scale_b"] {
+        let scale = e.tensor(b, name)?;
+        let scale = if scale.shape.iter().all(|s| *s == Expr::Int(1)) { e.view(&scale, &[])? } else { scale };
+        z = e.mul(&z, &scale)?;
+    }
+    if let Some(bias) = e.opt_tensor(b, "bias")? {
+        let bias = e.to_dtype(&bias, DType::F32)?;
+        z = e.add(&z, &bias)?;
+    }
+    if let Some(scale) = e.opt_tensor(b, "scale_result")?
+        && dtype.bits() == 8
+    {
+        let scale = e.view(&scale, &[])?;
+        z = e.mul(&z, &scale)?;
+    }
+    one(e.to_dtype(&z, dtype)?)
+}
+
+/// `_trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim)`: the product of all three, each with dimensions of size 1
+/// put in where its list says, summed over `sumdim`.
+pub(super) fn trilinear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (dtype, _) = e.result(b, 0)?;
+    let mut product: Option<V> = None;
+    for (name, dims) in [("i1", "expand1"), ("i2", "expand2"), ("i3", "expand3")] {
+        let x = e.tensor(b, name)?;
+        let mut x = e.widen(&x)?;
+        let mut dims = b.ints(dims)?;
+        dims.sort_unstable();
+        for dim in dims {
+            let dim = crate::infer::wrap_dim(b.op(), dim, x.rank() + 1)?;
+            x = e.unsqueeze(&x, dim)?;
+        }
+        product = Some(match product {
+            Some(p) => e.mul(&p, &x)?,
+            None => x,
+        });
+    }
+    let product = product.ok_or_else(|| Error::shape(b.op(), "no operands"))?;
+    let dims = b.ints("sumdim")?;
+    let dims = if dims.is_empty() { Vec::new() } else { e.dims(b.op(), Some(&dims), &product)? };
+    let y = e.sum(&product, &dims, false)?;
+    one(e.to_dtype(&y, dtype)?)
 }

@@ -4,11 +4,16 @@
 //! equation and shapes; definitions are PyTorch's operator documentation unless it says otherwise. Half types compute
 //! in `f32` and round once at the end wherever PyTorch's CPU kernels do.
 
+mod antialias;
 mod attention;
+mod backward;
+mod bag;
+mod complex;
 mod conv;
 mod create;
 mod einsum;
 mod elementwise;
+mod fft;
 mod grid;
 mod identity;
 mod loss;
@@ -21,8 +26,10 @@ mod reduce;
 mod scatter;
 mod segment;
 mod softmax;
+mod special;
 mod split;
 mod table;
+mod unique;
 mod view;
 
 pub(crate) use scatter::put_slice;

@@ -10,15 +10,19 @@ use crate::value::{O, V};
 use m2m_record::{Arg, DType};
 
 /// A scale or zero point: a number, a tensor of one element, or one element for each slice along `axis`.
-fn parameter(e: &mut Expander<'_, '_>, b: &Bound<'_>, name: &str, rank: usize) -> Result<Option<O>, Error> {
+fn parameter(e: &mut Expander<'_, '_>, b: &Bound<'_>, name: &str, x: &V) -> Result<Option<O>, Error> {
     if matches!(b.arg(name)?, Arg::Null) {
         return Ok(None);
     }
     Ok(Some(match e.operand(b, name)? {
         O::N(n) => O::N(n),
         O::T(v) if b.has("axis") => {
-            let axis = wrap_dim(b.op(), b.int("axis")?, rank)?;
-            O::T(e.along(&v, axis, rank)?)
+            let axis = wrap_dim(b.op(), b.int("axis")?, x.rank())?;
+            let size = x.dim(axis);
+            // Two symbols for one size: the operator is defined only where they are equal.
+            let is_named_twice = v.dim(0) != size && (v.dim(0).as_int().is_none() || size.as_int().is_none());
+            let v = if is_named_twice { e.slice(&v, 0, &m2m_tensor::Expr::Int(0), &size, 1)? } else { v };
+            O::T(e.along(&v, axis, x.rank())?)
         }
         O::T(v) => O::T(e.view(&v, &[])?),
     }))
@@ -34,7 +38,7 @@ pub(super) fn quantize(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, _) = e.result(b, 0)?;
     let x = e.widen(&x)?;
     let (scale, zero_point) = names(b);
-    let inverse = match parameter(e, b, scale, x.rank())? {
+    let inverse = match parameter(e, b, scale, &x)? {
         Some(O::N(Arg::Float(s))) => O::from(1.0 / s.0),
         Some(O::N(Arg::Int(s))) => O::from(1.0 / s as f64),
         Some(O::T(s)) => O::T(e.unary_float("reciprocal", &s)?),
@@ -42,7 +46,7 @@ pub(super) fn quantize(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     };
     let y = e.mul(&x, &inverse)?;
     let y = e.unary("round", &y)?;
-    let y = match parameter(e, b, zero_point, x.rank())? {
+    let y = match parameter(e, b, zero_point, &x)? {
         Some(O::N(Arg::Int(0))) | None => y,
         Some(z) => e.add(&y, &z)?,
     };
@@ -62,11 +66,11 @@ pub(super) fn dequantize(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, _) = e.result(b, 0)?;
     let (scale, zero_point) = names(b);
     let x = if b.has("axis") { x } else { e.to_dtype(&x, dtype)? };
-    let y = match parameter(e, b, zero_point, x.rank())? {
+    let y = match parameter(e, b, zero_point, &x)? {
         Some(O::N(Arg::Int(0))) | None => x,
         Some(z) => e.sub(&x, &z)?,
     };
-    let y = match parameter(e, b, scale, y.rank())? {
+    let y = match parameter(e, b, scale, &y)? {
         Some(s) => e.mul(&y, &s)?,
         None => return Err(Error::unsupported(format!("{} without a scale", b.op()))),
     };
@@ -98,6 +102,38 @@ pub(super) fn choose(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     for (k, v) in [scale, zero_point].iter().enumerate() {
         let (dtype, _) = e.result(b, k)?;
         out.push(Some(e.to_dtype(v, dtype)?));
+    }
+    Ok(out)
+}
+
+/// `fake_quantize…`: `(clamp(round(x/scale) + zero_point) - zero_point)·scale`, with one scale or one along `axis`, each
+/// a number or a tensor; with a mask of what the clamp left alone where the operator gives one.
+pub(super) fn fake_quantize(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (dtype, _) = e.result(b, 0)?;
+    let wide = e.widen(&x)?;
+    let (low, high) = (b.int("quant_min")?, b.int("quant_max")?);
+    let (Some(scale), Some(zero)) = (parameter(e, b, "scale", &x)?, parameter(e, b, "zero_point", &x)?) else {
+        return Err(Error::unsupported(format!("{} without a scale", b.op())));
+    };
+    let inverse = match &scale {
+        O::N(_) => O::from(1.0 / b.float("scale")?),
+        O::T(s) => O::T(e.unary_float("reciprocal", s)?),
+    };
+    let zero = match zero {
+        O::T(z) => O::T(e.to_dtype(&z, wide.dtype)?),
+        number => number,
+    };
+    let y = e.mul(&wide, &inverse)?;
+    let y = e.unary("round", &y)?;
+    let q = e.add(&y, &zero)?;
+    let args = vec![q.arg(), Arg::Int(low), Arg::Int(high)];
+    let kept = e.call1("aten.clamp.default", args, &[], q.dtype, &q.shape)?;
+    let y = e.sub(&kept, &zero)?;
+    let y = e.mul(&y, &scale)?;
+    let mut out = vec![Some(e.to_dtype(&y, dtype)?)];
+    if b.node.results.len() == 2 {
+        out.push(Some(e.compare("eq", &kept, &q)?));
     }
     Ok(out)
 }

@@ -119,7 +119,13 @@ pub(super) fn logsumexp(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 
 /// `|x|` summed to the power `ord` over dimensions, and the root of it; the extremes for infinite orders, the count of
 /// nonzeros for 0. The matrix norms (`fro` of two dimensions) are the 2-norm of all elements.
-fn vector_norm(e: &mut Expander<'_, '_>, x: &V, ord: f64, dims: &[usize], keepdim: bool) -> Result<V, Error> {
+pub(super) fn vector_norm(
+    e: &mut Expander<'_, '_>,
+    x: &V,
+    ord: f64,
+    dims: &[usize],
+    keepdim: bool,
+) -> Result<V, Error> {
     if ord == 2.0 && !x.dtype.is_complex() {
         let y = e.mul(x, x)?;
         let y = e.sum(&y, dims, keepdim)?;
@@ -238,24 +244,33 @@ pub(super) fn weight_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, v.dtype)?)
 }
 
-/// `histc(bins, min, max)`: how many elements fall into each of equal intervals, the last one closed. The bounds must
-/// be given: found from data, they would need a pass of their own.
+/// `histc(bins, min, max)`: how many elements fall into each of equal intervals, the last one closed. Equal bounds stand
+/// for the extremes of the data, or, where these are equal too, for one below and one above.
 pub(super) fn histc(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let (dtype, _) = e.result(b, 0)?;
     let (bins, low, high) = (b.int("bins")?, b.float("min")?, b.float("max")?);
-    if low >= high {
-        return Err(Error::unsupported(format!("histc from {low} to {high}; expected bounds that rise")));
+    if low > high {
+        return Err(Error::shape(b.op(), format!("bounds {low} and {high}; expected them to rise")));
     }
     let x = e.view(&x, &[Expr::Int(-1)])?;
     let wide = if x.dtype.is_float() { e.widen(&x)? } else { e.to_dtype(&x, DType::F32)? };
-    let at = e.sub(&wide, low)?;
-    let at = e.div(&at, high - low)?;
+    let (first, last) = if low < high {
+        (e.full(&[], wide.dtype, Arg::from(low))?, e.full(&[], wide.dtype, Arg::from(high))?)
+    } else {
+        let (least, most) = (e.extreme("amin", &wide, &[0], false)?, e.extreme("amax", &wide, &[0], false)?);
+        let is_one = e.compare("eq", &least, &most)?;
+        let (below, above) = (e.sub(&least, 1.0)?, e.add(&most, 1.0)?);
+        (e.select_where(&is_one, &below, &least)?, e.select_where(&is_one, &above, &most)?)
+    };
+    let span = e.sub(&last, &first)?;
+    let at = e.sub(&wide, &first)?;
+    let at = e.div(&at, &span)?;
     let at = e.mul(&at, bins as f64)?;
     let at = e.unary("trunc", &at)?;
     let args = vec![at.arg(), Arg::Null, Arg::from(bins as f64 - 1.0)];
     let at = e.call1("aten.clamp.default", args, &[], at.dtype, &at.shape)?;
-    let (above, below) = (e.compare("ge", &wide, low)?, e.compare("le", &wide, high)?);
+    let (above, below) = (e.compare("ge", &wide, &first)?, e.compare("le", &wide, &last)?);
     let inside = e.binary_default("logical_and", &above, &below)?;
     let bin = e.iota(&Expr::Int(bins), at.dtype)?;
     let bin = e.unsqueeze(&bin, 1)?;
@@ -270,7 +285,14 @@ pub(super) fn trace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let (dtype, _) = e.result(b, 0)?;
     let (Some(n), Some(m)) = (x.dim(0).as_int(), x.dim(1).as_int()) else {
-        return Err(Error::unsupported("the trace of a matrix of symbolic size"));
+        let (row, col) = (e.iota(&x.dim(0), DType::I64)?, e.iota(&x.dim(1), DType::I64)?);
+        let row = e.unsqueeze(&row, 1)?;
+        let is_on = e.compare("eq", &row, &col)?;
+        let wide = e.widen(&x)?;
+        let zero = e.full(&[], wide.dtype, Arg::Int(0))?;
+        let y = e.select_where(&is_on, &wide, &zero)?;
+        let y = e.sum(&y, &[0, 1], false)?;
+        return one(e.to_dtype(&y, dtype)?);
     };
     let count = n.min(m);
     let flat = e.view(&x, &[Expr::Int(-1)])?;
@@ -281,6 +303,70 @@ pub(super) fn trace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let y = e.widen(&y)?;
     let y = e.sum(&y, &[0], false)?;
     one(e.to_dtype(&y, dtype)?)
+}
+
+/// `prims.sum(x, dims)`, `prims.prod(x, dims)`: over dimensions, which go; none stands for all.
+pub(super) fn prim(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "inp")?;
+    let (dtype, _) = e.result(b, 0)?;
+    let dims = b.ints_or("dims")?;
+    let dims = e.dims(b.op(), dims.as_deref(), &x)?;
+    let wide = e.widen(&x)?;
+    let mut y = wide;
+    if b.op() == "prims.sum.default" {
+        y = e.sum(&y, &dims, false)?;
+    } else {
+        for dim in dims.iter().rev() {
+            let shape = crate::infer::reduced(&y.shape, &[*dim], false);
+            let args = vec![y.arg(), Arg::Int(*dim as i64), Arg::Bool(false)];
+            y = e.call1("aten.prod.dim_int", args, &[("dtype", Arg::DType(y.dtype))], y.dtype, &shape)?;
+        }
+    }
+    one(e.to_dtype(&y, dtype)?)
+}
+
+/// `mode(dim, keepdim)`: the most frequent element, the least of equally frequent ones, and its last place.
+pub(super) fn mode(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    if x.rank() == 0 {
+        let place = e.full(&[], DType::I64, Arg::Int(0))?;
+        return Ok(vec![Some(x), Some(place)]);
+    }
+    let dim = crate::infer::wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    let mut moved: Vec<usize> = (0..x.rank()).filter(|d| *d != dim).collect();
+    moved.push(dim);
+    let (last, y) = (x.rank() - 1, e.permute(&x, &moved)?);
+    let (across, down) = (e.unsqueeze(&y, last)?, e.unsqueeze(&y, last + 1)?);
+    let same = e.compare("eq", &across, &down)?;
+    let count = e.sum(&same, &[last + 1], false)?;
+    let most = e.extreme("amax", &count, &[last], true)?;
+    let is_most = e.compare("eq", &count, &most)?;
+    // Sorting by value with the others moved out of the way: the least value among the most frequent ones.
+    let highest = e.extreme("amax", &y, &[last], true)?;
+    let candidate = e.select_where(&is_most, &y, &highest)?;
+    let value = e.extreme("amin", &candidate, &[last], true)?;
+    let is_value = e.compare("eq", &y, &value)?;
+    let line = e.iota(&y.dim(last), DType::I64)?;
+    let nowhere = e.full(&[], DType::I64, Arg::Int(-1))?;
+    let place = e.select_where(&is_value, &line, &nowhere)?;
+    let place = e.extreme("amax", &place, &[last], true)?;
+    let mut out = Vec::new();
+    for (k, v) in [value, place].iter().enumerate() {
+        let (dtype, shape) = e.result(b, k)?;
+        let v = e.to_dtype(v, dtype)?;
+        let v = e.view(&v, &{
+            let mut shape = shape.clone();
+            if b.bool("keepdim")? {
+                shape.remove(dim);
+                shape.push(Expr::Int(1));
+            }
+            shape
+        })?;
+        let mut back: Vec<usize> = (0..last).collect();
+        back.insert(dim, last);
+        out.push(Some(if b.bool("keepdim")? { e.permute(&v, &back)? } else { v }));
+    }
+    Ok(out)
 }
 
 /// `_is_all_true(x)` is `all(x)`.

@@ -172,3 +172,11 @@ pub(super) fn searchsorted(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let y = e.sum(&below, &[x.rank()], false)?;
     one(e.to_dtype(&y, dtype)?)
 }
+
+/// `_index_put_impl(self, indices, values, accumulate, unsafe)`: `index_put`.
+pub(super) fn index_put(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let arg = |name: &str| b.arg(name).cloned();
+    let args = vec![x.arg(), arg("indices")?, arg("values")?, arg("accumulate")?];
+    one(e.call1("aten.index_put.default", args, &[], x.dtype, &x.shape)?)
+}

@@ -1,4 +1,4 @@
-//! Sums over runs of rows: bags of embeddings, products by expert, overlapping patches.
+//! Sums over runs of rows: products by expert, overlapping patches.
 
 use super::{exact, pieces};
 use crate::bind::Bound;
@@ -9,7 +9,7 @@ use m2m_record::{Arg, DType};
 use m2m_tensor::{Expr, expr};
 
 /// Adds row `i` of `src` to row `index[i]` of zeros `[count, …]`.
-fn add_rows(e: &mut Expander<'_, '_>, src: &V, index: &V, count: &Expr) -> Result<V, Error> {
+pub(super) fn add_rows(e: &mut Expander<'_, '_>, src: &V, index: &V, count: &Expr) -> Result<V, Error> {
     let mut shape = src.shape.clone();
     if let Some(rows) = shape.first_mut() {
         *rows = count.clone();
@@ -19,58 +19,6 @@ fn add_rows(e: &mut Expander<'_, '_>, src: &V, index: &V, count: &Expr) -> Resul
     let index = e.expand_to(&index, &src.shape)?;
     let args = vec![zeros.arg(), Arg::Int(0), index.arg(), src.arg()];
     e.call1("aten.scatter_add.default", args, &[], src.dtype, &shape)
-}
-
-/// `embedding_bag(weight, indices, offsets, …)`: the sum (mode 0) or mean (1) of the rows of each bag; bag `b` begins at
-/// `offsets[b]`. Rows of `padding_idx` do not count. The further results serve the gradient: the bag of each index,
-/// the sizes of bags, and zeros.
-pub(super) fn embedding_bag(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let (weight, indices, offsets) = (e.tensor(b, "weight")?, e.tensor(b, "indices")?, e.tensor(b, "offsets")?);
-    let mode = b.int("mode")?;
-    if !(0..=1).contains(&mode) || indices.rank() != 1 {
-        return Err(Error::unsupported(format!("embedding_bag of mode {mode}; expected the sum (0) or the mean (1)")));
-    }
-    let (dtype, shape) = e.result(b, 0)?;
-    let place = e.iota(&indices.dim(0), offsets.dtype)?;
-    let place = e.unsqueeze(&place, 1)?;
-    let begun = e.compare("le", &offsets, &place)?;
-    let bag = e.sum(&begun, &[1], false)?;
-    let bag = e.sub(&bag, 1i64)?;
-    let rows = [indices.dim(0), weight.dim(1)];
-    let rows = e.call1("aten.embedding.default", vec![weight.arg(), indices.arg()], &[], weight.dtype, &rows)?;
-    let mut rows = e.widen(&rows)?;
-    if let Some(w) = e.opt_tensor(b, "per_sample_weights")? {
-        let w = e.widen(&w)?;
-        let w = e.unsqueeze(&w, 1)?;
-        rows = e.mul(&rows, &w)?;
-    }
-    let padding = if b.has("padding_idx") { b.int_or("padding_idx")?.filter(|n| *n >= 0) } else { None };
-    let mut counted = e.full(&[indices.dim(0)], rows.dtype, Arg::Int(1))?;
-    if let Some(n) = padding {
-        let is_kept = e.compare("ne", &indices, n)?;
-        let wide = e.unsqueeze(&is_kept, 1)?;
-        let zero = e.full(&[], rows.dtype, Arg::Int(0))?;
-        rows = e.select_where(&wide, &rows, &zero)?;
-        counted = e.to_dtype(&is_kept, rows.dtype)?;
-    }
-    let count = shape.first().cloned().unwrap_or(Expr::Int(0));
-    let mut y = add_rows(e, &rows, &bag, &count)?;
-    let sizes = add_rows(e, &counted, &bag, &count)?;
-    if mode == 1 {
-        let args = vec![sizes.arg(), Arg::from(1.0), Arg::Null];
-        let divisor = e.call1("aten.clamp.default", args, &[], sizes.dtype, &sizes.shape)?;
-        let divisor = e.unsqueeze(&divisor, 1)?;
-        y = e.div(&y, &divisor)?;
-    }
-    let mut out = vec![Some(e.to_dtype(&y, dtype)?)];
-    for (k, known) in [&bag, &sizes].into_iter().enumerate() {
-        let (dtype, shape) = e.result(b, k + 1)?;
-        let fits = known.shape == shape;
-        out.push(Some(if fits { e.to_dtype(known, dtype)? } else { e.full(&shape, dtype, Arg::Int(0))? }));
-    }
-    let (dtype, shape) = e.result(b, 3)?;
-    out.push(Some(e.full(&shape, dtype, Arg::Int(0))?));
-    Ok(out)
 }
 
 /// `grouped_mm_fallback(x [S, K], weight [E, K, N], offs [E])`: row `s` times the weight of the expert whose rows it is

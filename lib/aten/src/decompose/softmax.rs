@@ -43,26 +43,26 @@ pub(super) fn log_softmax(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 
 /// Softmax along the last dimension, 0 in rows that are wholly `-inf`, where the plain one gives NaN.
 pub(super) fn safe_softmax(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
-    let dims = [x.rank().saturating_sub(1)];
-    let m = e.extreme("amax", x, &dims, true)?;
+    safe_along(e, x, &[x.rank().saturating_sub(1)])
+}
+
+fn safe_along(e: &mut Expander<'_, '_>, x: &V, dims: &[usize]) -> Result<V, Error> {
+    let m = e.extreme("amax", x, dims, true)?;
     let is_masked = e.compare("eq", &m, f64::NEG_INFINITY)?;
     let zero = e.full(&[], m.dtype, Arg::Int(0))?;
     let shift = e.select_where(&is_masked, &zero, &m)?;
     let y = e.sub(x, &shift)?;
     let y = e.unary_float("exp", &y)?;
-    let s = e.sum(&y, &dims, true)?;
+    let s = e.sum(&y, dims, true)?;
     let unit = e.full(&[], s.dtype, Arg::Int(1))?;
     let s = e.select_where(&is_masked, &unit, &s)?;
     e.div(&y, &s)
 }
 
-/// `_safe_softmax(x, dim)`, `dim` the last one.
+/// `_safe_softmax(x, dim)`
 pub(super) fn safe(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, dims) = input(e, b)?;
     let (dtype, _) = e.result(b, 0)?;
-    if dims.first().map(|d| d + 1) != Some(x.rank()) {
-        return Err(Error::unsupported("_safe_softmax along another dimension than the last"));
-    }
-    let y = safe_softmax(e, &x)?;
+    let y = safe_along(e, &x, &dims)?;
     one(e.to_dtype(&y, dtype)?)
 }

@@ -90,6 +90,16 @@ pub(super) fn stack_sides(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.cat(&parts, dim)?)
 }
 
+/// `column_stack`: tensors of less than two dimensions as columns, all side by side.
+pub(super) fn column_stack(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let items = cast_all(e, e.tensors(b, "tensors")?)?;
+    let mut parts = Vec::with_capacity(items.len());
+    for x in &items {
+        parts.push(if x.rank() <= 1 { e.view(x, &[crate::infer::numel(&x.shape), Expr::Int(1)])? } else { x.clone() });
+    }
+    one(e.cat(&parts, 1)?)
+}
+
 /// `meshgrid(vectors, indexing)`: each vector along its own dimension, stretched over the others; `xy` exchanges the
 /// first two.
 pub(super) fn meshgrid(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {

@@ -119,6 +119,8 @@ pub(super) fn slice(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let size = x.dim(dim);
     let (start, end) = slice_bounds(e, b.arg("start")?, b.arg("end")?, &size)?;
     let wanted = shape.get(dim).cloned().unwrap_or(Expr::Int(0));
+    // An end that may be beyond a symbolic size is that size where the result says so.
+    let end = if slice_size(&start, &size, step.max(1)) == wanted { size } else { end };
     if step >= 1 && slice_size(&start, &end, step) == wanted {
         let args = vec![x.arg(), size_arg(&Expr::Int(dim as i64)), size_arg(&start), size_arg(&end), Arg::Int(step)];
         return emit_or_same(e, b, x, "aten.slice.Tensor", args);
@@ -352,7 +354,8 @@ pub(super) fn unfold(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (_, shape) = e.result(b, 0)?;
     let windows = shape.get(dim).cloned().unwrap_or(Expr::Int(1));
     if x.rank() == 0 {
-        return one(e.view(&x, &shape)?);
+        let y = e.view(&x, &[Expr::Int(1)])?;
+        return one(e.slice(&y, 0, &Expr::Int(0), &Expr::Int(size), 1)?);
     }
     let w = e.iota(&windows, m2m_record::DType::I64)?;
     let w = e.mul(&w, step)?;
@@ -375,7 +378,7 @@ pub(super) fn diagonal(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let offset = b.int("offset")?;
     let (_, shape) = e.result(b, 0)?;
     let (Some(count), Some(cols)) = (shape.last().and_then(Expr::as_int), x.dim(c).as_int()) else {
-        return Err(Error::unsupported("diagonal of symbolic sizes"));
+        return symbolic_diagonal(e, &x, offset, (a, c), &shape);
     };
     let dims: Vec<usize> = (0..x.rank()).filter(|d| *d != a && *d != c).chain([a, c]).collect();
     let y = e.permute(&x, &dims)?;
@@ -390,11 +393,96 @@ pub(super) fn diagonal(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.slice(&y, flat.len() - 1, &Expr::Int(start), &Expr::Int(end), step)?)
 }
 
-/// `as_strided(size, stride, offset)` of a contiguous tensor, which the caller has made sure of:
-/// `y[i…] = flat[offset + Σ i·stride]`.
-pub(super) fn as_strided(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+/// The same where sizes are symbols: a view has no room for them, so that the elements are picked.
+fn symbolic_diagonal(e: &mut Expander<'_, '_>, x: &V, offset: i64, (a, c): (usize, usize), shape: &[Expr]) -> Results {
+    let dims: Vec<usize> = (0..x.rank()).filter(|d| *d != a && *d != c).chain([a, c]).collect();
+    let y = e.permute(x, &dims)?;
+    let mut flat: Vec<Expr> = y.shape.iter().take(x.rank() - 2).cloned().collect();
+    let last = flat.len();
+    flat.push(expr::mul([x.dim(a), x.dim(c)]));
+    let y = e.view(&y, &flat)?;
+    let line = e.iota(shape.last().unwrap_or(&Expr::Int(0)), m2m_record::DType::I64)?;
+    let row = if offset < 0 { e.add(&line, offset.saturating_neg())? } else { line.clone() };
+    let col = if offset > 0 { e.add(&line, offset)? } else { line };
+    let index = e.mul(&row, &size_arg(&x.dim(c)))?;
+    let index = e.add(&index, &col)?;
+    one(e.index_select(&y, last, &index)?)
+}
+
+/// `diag(x, offset)`: the diagonal of a matrix, or a matrix with a vector on its diagonal.
+pub(super) fn diag(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
-    let (_, shape) = e.result(b, 0)?;
+    let (dtype, shape) = e.result(b, 0)?;
+    let offset = b.arg(if b.has("offset") { "offset" } else { "diagonal" })?.clone();
+    let op = if x.rank() == 1 { "aten.diag_embed.default" } else { "aten.diagonal.default" };
+    one(e.call1(op, vec![x.arg(), offset], &[], dtype, &shape)?)
+}
+
+/// `diagonal_scatter(x, src, offset, dim1, dim2)`: `x` with `src` on a diagonal.
+pub(super) fn diagonal_scatter(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, src) = (e.tensor(b, "self")?, e.tensor(b, "src")?);
+    let (a, c) = (wrap_dim(b.op(), b.int("dim1")?, x.rank())?, wrap_dim(b.op(), b.int("dim2")?, x.rank())?);
+    let offset = b.int("offset")?;
+    let dims: Vec<usize> = (0..x.rank()).filter(|d| *d != a && *d != c).chain([a, c]).collect();
+    let y = e.permute(&x, &dims)?;
+    let (rows, cols, last) = (x.dim(a), x.dim(c), y.rank().saturating_sub(2));
+    let row = e.iota(&rows, m2m_record::DType::I64)?;
+    let col = e.iota(&cols, m2m_record::DType::I64)?;
+    let shifted = e.unsqueeze(&row, 1)?;
+    let shifted = e.add(&shifted, offset)?;
+    let is_on = e.compare("eq", &col, &shifted)?;
+    // The element of `src` for a row, or for a column where the diagonal begins below the first row.
+    let place = if offset >= 0 { row } else { col };
+    let most = expr::sub(src.dim(last), Expr::Int(1));
+    let args = vec![place.arg(), Arg::Null, size_arg(&most)];
+    let place = match most.as_int() {
+        Some(n) if n < 0 => return one(x),
+        Some(_) => e.call1("aten.clamp.default", args, &[], place.dtype, &place.shape)?,
+        None => return Err(Error::unsupported(format!("diagonal_scatter of {} elements", src.dim(last)))),
+    };
+    let src = e.to_dtype(&src, x.dtype)?;
+    let spread = e.index_select(&src, last, &place)?;
+    let spread = e.unsqueeze(&spread, if offset >= 0 { last + 1 } else { last })?;
+    let y = e.select_where(&is_on, &spread, &y)?;
+    let back: Option<Vec<usize>> = (0..dims.len()).map(|d| dims.iter().position(|at| *at == d)).collect();
+    one(e.permute(&y, &back.ok_or_else(|| Error::shape(b.op(), "two dimensions"))?)?)
+}
+
+/// `fliplr`, `flipud`: reversed along dimension 1 or 0.
+pub(super) fn flip_side(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    one(e.flip(&x, &[usize::from(b.op() == "aten.fliplr.default")])?)
+}
+
+/// `narrow.Tensor(dim, start, length)`: the start is a tensor of one element, negative ones counting from the end.
+pub(super) fn narrow_by_tensor(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, start) = (e.tensor(b, "self")?, e.tensor(b, "start")?);
+    let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    let length = e.size(b.arg("length")?)?;
+    let start = e.to_dtype(&start, m2m_record::DType::I64)?;
+    let start = e.view(&start, &[Expr::Int(1)])?;
+    let from_end = e.add(&start, &size_arg(&x.dim(dim)))?;
+    let is_negative = e.compare("lt", &start, 0i64)?;
+    let start = e.select_where(&is_negative, &from_end, &start)?;
+    let line = e.iota(&length, m2m_record::DType::I64)?;
+    let index = e.add(&start, &line)?;
+    one(e.index_select(&x, dim, &index)?)
+}
+
+/// `as_strided_scatter(x, src, size, stride, offset)` of a contiguous tensor: `flat[offset + Σ i·stride] = src[i…]`.
+pub(super) fn as_strided_scatter(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, src) = (e.tensor(b, "self")?, e.tensor(b, "src")?);
+    let index = strided_places(e, b, &e.sizes(b, "size")?)?;
+    let flat = e.view(&x, &[Expr::Int(-1)])?;
+    let src = e.to_dtype(&src, x.dtype)?;
+    let src = e.view(&src, &[Expr::Int(-1)])?;
+    let args = vec![flat.arg(), Arg::Int(0), index.arg(), src.arg()];
+    let y = e.call1("aten.scatter.src", args, &[], x.dtype, &flat.shape)?;
+    one(e.view(&y, &x.shape)?)
+}
+
+/// `offset + Σ i·stride` for each element of a shape, in a row.
+fn strided_places(e: &mut Expander<'_, '_>, b: &Bound<'_>, shape: &[Expr]) -> Result<V, Error> {
     let strides = e.sizes(b, "stride")?;
     let offset = match b.arg("storage_offset")? {
         Arg::Null => Expr::Int(0),
@@ -407,8 +495,16 @@ pub(super) fn as_strided(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         let line = e.along(&line, k, shape.len())?;
         index = e.add(&index, &line)?;
     }
+    e.view(&index, &[Expr::Int(-1)])
+}
+
+/// `as_strided(size, stride, offset)` of a contiguous tensor, which the caller has made sure of:
+/// `y[i…] = flat[offset + Σ i·stride]`.
+pub(super) fn as_strided(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (_, shape) = e.result(b, 0)?;
+    let index = strided_places(e, b, &shape)?;
     let flat = e.view(&x, &[Expr::Int(-1)])?;
-    let index = e.view(&index, &[Expr::Int(-1)])?;
     let y = e.index_select(&flat, 0, &index)?;
     one(e.view(&y, &shape)?)
 }

@@ -43,6 +43,9 @@ pub(crate) fn functional_name(op: &str) -> Result<String, Error> {
         ("pow", "Tensor") => "Tensor_Tensor",
         _ => overload,
     };
+    if op == "aten.arange.start_out" {
+        return Ok("aten.arange.start_step".to_owned());
+    }
     let functional = format!("{space}.{plain}.{overload}");
     match schema::find(&functional) {
         Some(found) if plain != name && !found.is_mutable() => Ok(functional),

@@ -60,7 +60,7 @@ impl Preparer<'_> {
     }
 
     /// The present value of an old tensor.
-    fn current(&mut self, old: &str) -> Result<V, Error> {
+    pub(super) fn current(&mut self, old: &str) -> Result<V, Error> {
         let name = match self.state.rewriter.map(&Arg::value(old)) {
             Arg::Value(name) => name,
             other => return Err(Error::unsupported(format!("{old} is {}, no tensor", crate::bind::describe(&other)))),
@@ -91,7 +91,10 @@ impl Preparer<'_> {
         let mut e = self.expander(node);
         let dtype = functional::written_dtype(&e, &bind(mapped)?, own.dtype)?;
         let results = vec![TypedValue { value: None, ty: tensor_type(dtype, &own.shape) }];
-        let value = e.expand(&Node { op, results, returns: None, ..mapped.clone() })?;
+        let mut kwargs = mapped.kwargs.clone();
+        // A tensor that is only written to is no argument of the functional form.
+        kwargs.shift_remove("out");
+        let value = e.expand(&Node { op, results, kwargs, returns: None, ..mapped.clone() })?;
         let value = crate::expand::first(&node.op, value)?;
         let value = e.to_dtype(&value, own.dtype)?;
         let value = e.expand_to(&value, &own.shape)?;
@@ -180,7 +183,7 @@ fn mutation(input: &Input, value: &V) -> Option<OutputItem> {
 }
 
 /// The argument whose memory result `at` may share: the first of its alias set, else the first tensor.
-fn base_of(b: &Bound<'_>, at: usize) -> Option<String> {
+pub(super) fn base_of(b: &Bound<'_>, at: usize) -> Option<String> {
     let wanted = b.schema.returns.get(at).or(b.schema.returns.first()).and_then(|r| r.alias).map(|a| a.set);
     let is_of = |set: &str| wanted.is_some_and(|w| set == w || set.starts_with(&format!("{w} ")));
     let named = b.schema.args.iter().find(|a| a.alias.is_some_and(|x| is_of(x.set)));

@@ -1,0 +1,122 @@
+//! Resizing with antialiasing: a product with a matrix of weights along each dimension.
+//!
+//! Row `i` of the matrix is the filter around `scale·(i + 1/2)`, widened by `scale` where the picture shrinks, over the
+//! input places that it reaches, brought to the sum 1. Source: PyTorch's separable CPU kernel, which follows Pillow.
+
+use crate::bind::Bound;
+use crate::error::Error;
+use crate::expand::{Expander, Results, one};
+use crate::value::V;
+use m2m_record::{Arg, DType};
+use m2m_tensor::{Expr, expr};
+
+/// `_upsample_bilinear2d_aa`, `_upsample_bicubic2d_aa` of `[N, C, H, W]`.
+pub(super) fn resize(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, if b.has("input") { "input" } else { "self" })?;
+    let (dtype, shape) = e.result(b, 0)?;
+    if !dtype.is_float() {
+        return Err(Error::unsupported(format!("{} of {dtype}, whose weights are whole numbers", b.op())));
+    }
+    let mut y = e.widen(&x)?;
+    for (k, dim) in [3usize, 2].into_iter().zip([1usize, 0]) {
+        let (Some(from), Some(to)) = (y.dim(k).as_int(), shape.get(k).and_then(Expr::as_int)) else {
+            return Err(Error::unsupported(format!("{} of symbolic sizes", b.op())));
+        };
+        let scale = scale(b, dim, from, to)?;
+        let weights = weights(e, (from, to), scale, b.op().contains("bicubic"))?;
+        let weights = e.to_dtype(&weights, y.dtype)?;
+        let mut order: Vec<usize> = (0..y.rank()).filter(|d| *d != k).collect();
+        order.push(k);
+        let mut back: Vec<usize> = (0..y.rank() - 1).collect();
+        back.insert(k, y.rank() - 1);
+        let moved = e.permute(&y, &order)?;
+        let lead = moved.shape.iter().take(moved.rank() - 1).cloned();
+        let flat = e.view(&moved, &[expr::mul(lead.clone()), Expr::Int(from)])?;
+        let flat = e.mm(&flat, &weights)?;
+        let wide: Vec<Expr> = lead.chain([Expr::Int(to)]).collect();
+        let wide = e.view(&flat, &wide)?;
+        y = e.permute(&wide, &back)?;
+    }
+    one(e.to_dtype(&y, dtype)?)
+}
+
+/// Input places for one output place.
+fn scale(b: &Bound<'_>, dim: usize, from: i64, to: i64) -> Result<f64, Error> {
+    if b.bool("align_corners")? {
+        return Ok(if to > 1 { (from - 1) as f64 / (to - 1) as f64 } else { 0.0 });
+    }
+    let given = if b.has("scale_factors") {
+        match b.arg("scale_factors")? {
+            Arg::List(factors) => match factors.get(dim) {
+                Some(Arg::Float(x)) => Some(x.0),
+                Some(Arg::Int(n)) => Some(*n as f64),
+                _ => None,
+            },
+            _ => None,
+        }
+    } else {
+        b.float_or(if dim == 0 { "scales_h" } else { "scales_w" })?
+    };
+    Ok(match given {
+        Some(factor) if factor > 0.0 => 1.0 / factor,
+        _ => from as f64 / to as f64,
+    })
+}
+
+/// `[from, to]`, each column of sum 1.
+fn weights(e: &mut Expander<'_, '_>, (from, to): (i64, i64), scale: f64, is_cubic: bool) -> Result<V, Error> {
+    let reach = if is_cubic { 2.0 } else { 1.0 };
+    let stretch = scale.max(1.0);
+    let support = reach * stretch;
+    let i = e.iota(&Expr::Int(to), DType::F64)?;
+    let centre = e.add(&i, 0.5)?;
+    let centre = e.mul(&centre, scale)?;
+    let bound = |e: &mut Expander<'_, '_>, by: f64| {
+        let v = e.add(&centre, by)?;
+        let v = e.unary("trunc", &v)?;
+        let args = vec![v.arg(), Arg::Int(0), Arg::Int(from)];
+        e.call1("aten.clamp.default", args, &[], v.dtype, &v.shape)
+    };
+    let (first, end) = (bound(e, 0.5 - support)?, bound(e, 0.5 + support)?);
+    let j = e.iota(&Expr::Int(from), DType::F64)?;
+    let j = e.unsqueeze(&j, 1)?;
+    let off = e.sub(&j, &centre)?;
+    let off = e.add(&off, 0.5)?;
+    let off = e.mul(&off, 1.0 / stretch)?;
+    let off = e.unary("abs", &off)?;
+    let value = if is_cubic { cubic(e, &off)? } else { triangle(e, &off)? };
+    let (is_after, is_before) = (e.compare("ge", &j, &first)?, e.compare("lt", &j, &end)?);
+    let is_reached = e.binary_default("logical_and", &is_after, &is_before)?;
+    let zero = e.full(&[], DType::F64, Arg::Int(0))?;
+    let value = e.select_where(&is_reached, &value, &zero)?;
+    let total = e.sum(&value, &[0], true)?;
+    e.div(&value, &total)
+}
+
+/// `max(1 - x, 0)`
+fn triangle(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
+    let y = e.unary("neg", x)?;
+    let y = e.add(&y, 1.0)?;
+    e.unary("relu", &y)
+}
+
+/// Keys' cubic with `a = -1/2`: `(a+2)x³ - (a+3)x² + 1` below 1, `ax³ - 5ax² + 8ax - 4a` below 2, else 0.
+fn cubic(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
+    let polynomial = |e: &mut Expander<'_, '_>, terms: [f64; 4]| {
+        let mut y = e.mul(x, terms[0])?;
+        for (k, term) in terms.iter().enumerate().skip(1) {
+            y = e.add(&y, *term)?;
+            if k < 3 {
+                y = e.mul(&y, x)?;
+            }
+        }
+        Ok::<V, Error>(y)
+    };
+    let near = polynomial(e, [1.5, -2.5, 0.0, 1.0])?;
+    let far = polynomial(e, [-0.5, 2.5, -4.0, 2.0])?;
+    let zero = e.full(&[], DType::F64, Arg::Int(0))?;
+    let is_far = e.compare("lt", x, 2.0)?;
+    let far = e.select_where(&is_far, &far, &zero)?;
+    let is_near = e.compare("lt", x, 1.0)?;
+    e.select_where(&is_near, &near, &far)
+}
