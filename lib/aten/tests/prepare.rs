@@ -250,7 +250,7 @@ fn products_of_any_rank_keep_symbolic_sizes() {
 }
 
 #[test]
-fn reading_by_strides_needs_a_contiguous_tensor() {
+fn reading_by_strides_reads_the_owner_of_the_memory() {
     let mut b = Build::new(&[("x", "f32[2,3]")]);
     b.call("aten.t.default", vec![v("x")], "t", "f32[3,2]");
     if let Type::Tensor(t) = &mut b.0.root.nodes[0].results[0].ty {
@@ -258,8 +258,20 @@ fn reading_by_strides_needs_a_contiguous_tensor() {
     }
     b.call("aten.as_strided.default", vec![v("t"), Arg::ints([2]), Arg::ints([1])], "y", "f32[2]");
     b.outputs(&["y"]);
+    let lines = text(&b.prepare_for(&["aten.as_strided.default"]).unwrap());
+    assert_eq!(lines, ["y.1 f32[6] = view.default x [6]", "y f32[2] = as_strided.default y.1 [2] [1] 0"]);
+}
+
+#[test]
+fn reading_by_strides_needs_memory_without_gaps() {
+    let mut b = Build::new(&[("x", "f32[2,3]")]);
+    if let Type::Tensor(t) = &mut b.0.root.inputs[0].ty {
+        t.strides = Some(vec![4.into(), 1.into()]);
+    }
+    b.call("aten.as_strided.default", vec![v("x"), Arg::ints([2]), Arg::ints([1])], "y", "f32[2]");
+    b.outputs(&["y"]);
     let all = b.prepare().unwrap_err();
-    assert!(all[0].reason.contains("not contiguous"), "{}", all[0].reason);
+    assert!(all[0].reason.contains("gaps"), "{}", all[0].reason);
 }
 
 #[test]
