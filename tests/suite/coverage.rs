@@ -12,7 +12,6 @@ use serde_json::Value;
 
 /// What no fixture can meet, with the reason. A line that is met after all fails.
 const EXCEPTIONS: &[(&str, &str)] = &[
-    ("aten._conj.default", "PyTorch 2.13 refuses it for real tensors, and nothing here is complex"),
     ("aten.clone.default", "values are immutable, so that preparation leaves none"),
     ("aten.lift_fresh.default", "export replaces it by lift_fresh_copy or by nothing"),
     ("aten.sym_constrain_range.default", "export of PyTorch 2.13 writes _assert_scalar in its place"),
