@@ -83,7 +83,10 @@ fn take_out(
     let mut output = open(args, path)?;
     let is_done = plan.refusals.is_empty() && !plan.files.is_empty();
     if is_done {
-        plan.write(folder, args.force, program.stored().file.len() as u64).at_input(&shown)?;
+        plan.write(folder, args.force, program.stored().file.len() as u64).map_err(|error| match error {
+            extract::Error::File(error) => Failure::from(error),
+            sharing => Failure::from(sharing).input(&shown),
+        })?;
     }
     for refusal in plan.all_refusals() {
         let message = Message::error(refusal.to_string()).input(&shown);

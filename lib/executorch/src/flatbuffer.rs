@@ -78,11 +78,6 @@ impl<'a> Buffer<'a> {
         self.open(target, table, 0)
     }
 
-    /// The size of the buffer in bytes.
-    pub fn len_bytes(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// The position in the file of the buffer's byte `at`.
     fn position(&self, at: usize) -> u64 {
         self.start.saturating_add(at as u64)
@@ -204,19 +199,9 @@ pub struct Table<'b, 'a> {
 }
 
 impl<'b, 'a> Table<'b, 'a> {
-    /// The name that errors give it.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
     /// Its position in the file.
     pub fn position(&self) -> u64 {
         self.buffer.position(self.at)
-    }
-
-    /// How many fields its vtable has room for; more than the schema knows means a newer schema.
-    pub fn slots(&self) -> usize {
-        self.slots.len() / 2
     }
 
     /// Whether the field is stored.
