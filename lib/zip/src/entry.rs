@@ -8,26 +8,52 @@ use rawzip::{CompressionMethod, ZipFileHeaderRecord, ZipSliceArchive, ZipSliceEn
 
 use crate::Error;
 
-/// Where a stored entry lies in its archive.
+/// How an entry's data are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// As they are.
+    Stored,
+    /// By DEFLATE.
+    Deflated,
+}
+
+impl Packing {
+    /// The compression method's number in an archive.
+    pub fn number(self) -> u16 {
+        match self {
+            Packing::Stored => 0,
+            Packing::Deflated => 8,
+        }
+    }
+}
+
+/// Where an entry lies in its archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Full name, with `/` between folders.
     pub name: String,
     /// Offset of the first byte of data, counted from the first byte of the archive.
     pub start: u64,
-    /// Size of the data in bytes.
+    /// Size of the data in bytes, as they stand in the archive.
     pub len: u64,
-    /// CRC-32 of the data, as the central directory states it.
+    /// Size of the data in bytes once unpacked; `len` of a stored entry.
+    pub unpacked: u64,
+    /// How the data are packed.
+    pub packing: Packing,
+    /// CRC-32 of the unpacked data, as the central directory states it.
     pub crc: u32,
     /// Offset of the local header.
     pub(crate) header: u64,
 }
 
+/// What a byte of DEFLATE can become at most; a claim beyond it is a lie.
+const MAX_RATIO: u64 = 1032;
+
 /// Size fields of a local header that defer to the ZIP64 extra field.
 const IN_ZIP64: u64 = u32::MAX as u64;
 
 /// Reads every record of the central directory, in order.
-pub(crate) fn read_all(archive: &ZipSliceArchive<&[u8]>) -> Result<Vec<Entry>, Error> {
+pub(crate) fn read_all(archive: &ZipSliceArchive<&[u8]>, packed: bool) -> Result<Vec<Entry>, Error> {
     let at = archive.directory_offset();
     let mut entries = Vec::new();
     let mut records = archive.entries();
@@ -39,7 +65,7 @@ pub(crate) fn read_all(archive: &ZipSliceArchive<&[u8]>) -> Result<Vec<Entry>, E
         if entries.len() as u64 == archive.entries_hint() {
             return Err(Error::Count { promised: archive.entries_hint(), found: entries.len() as u64 + 1 });
         }
-        entries.push(read(archive, &record)?);
+        entries.push(read(archive, &record, packed)?);
     }
     if entries.len() as u64 != archive.entries_hint() {
         return Err(Error::Count { promised: archive.entries_hint(), found: entries.len() as u64 });
@@ -47,9 +73,9 @@ pub(crate) fn read_all(archive: &ZipSliceArchive<&[u8]>) -> Result<Vec<Entry>, E
     Ok(entries)
 }
 
-fn read(archive: &ZipSliceArchive<&[u8]>, record: &ZipFileHeaderRecord<'_>) -> Result<Entry, Error> {
+fn read(archive: &ZipSliceArchive<&[u8]>, record: &ZipFileHeaderRecord<'_>, packed: bool) -> Result<Entry, Error> {
     let name = safe_name(record.file_path().as_bytes())?;
-    check_record(&name, record)?;
+    let packing = check_record(&name, record, packed)?;
     let (header, len) = (record.local_header_offset(), record.compressed_size_hint());
     let directory = archive.directory_offset();
     let outside = || Error::OutOfBounds { name: name.clone(), header, len, directory };
@@ -70,24 +96,31 @@ fn read(archive: &ZipSliceArchive<&[u8]>, record: &ZipFileHeaderRecord<'_>) -> R
         return Err(outside());
     }
     check_local(&name, record, &found)?;
-    Ok(Entry { name, start, len, crc: record.crc32(), header })
+    let (unpacked, crc) = (record.uncompressed_size_hint(), record.crc32());
+    Ok(Entry { name, start, len, unpacked, packing, crc, header })
 }
 
 /// What the directory alone can tell: method, encryption, sizes.
-fn check_record(name: &str, record: &ZipFileHeaderRecord<'_>) -> Result<(), Error> {
+fn check_record(name: &str, record: &ZipFileHeaderRecord<'_>, allowed: bool) -> Result<Packing, Error> {
     let (packed, unpacked) = (record.compressed_size_hint(), record.uncompressed_size_hint());
     let flags = record.flags();
     if flags.is_encrypted() || flags.has_strong_encryption() || flags.is_masked() {
         return Err(Error::Encrypted { name: name.into(), flags: flags.bits() });
     }
     let method = record.compression_method();
+    if method == CompressionMethod::DEFLATE && allowed {
+        if unpacked > packed.saturating_mul(MAX_RATIO) {
+            return Err(Error::Sizes { name: name.into(), packed, unpacked });
+        }
+        return Ok(Packing::Deflated);
+    }
     if method != CompressionMethod::STORE {
         return Err(Error::Compressed { name: name.into(), method: method.as_u16(), packed, unpacked });
     }
     if packed != unpacked {
         return Err(Error::Sizes { name: name.into(), packed, unpacked });
     }
-    Ok(())
+    Ok(Packing::Stored)
 }
 
 /// What the local header says must agree with the directory wherever it says anything.
@@ -99,14 +132,19 @@ fn check_local(name: &str, record: &ZipFileHeaderRecord<'_>, found: &ZipSliceEnt
     if local.file_path().as_bytes() != name.as_bytes() {
         return differ(String::from_utf8_lossy(local.file_path().as_bytes()).into_owned(), name.into());
     }
-    if local.compression_method() != CompressionMethod::STORE {
-        return differ(format!("compression method {}", local.compression_method().as_u16()), "stored".into());
+    let method = record.compression_method();
+    if local.compression_method() != method {
+        let expected = if method == CompressionMethod::STORE { "stored" } else { "deflated" };
+        return differ(format!("compression method {}", local.compression_method().as_u16()), expected.into());
     }
-    let sizes = [local.compressed_size_hint(), local.uncompressed_size_hint()];
     let deferred = local.flags().has_data_descriptor();
-    for size in sizes {
-        if size != record.compressed_size_hint() && !(deferred && (size == 0 || size == IN_ZIP64)) {
-            return differ(format!("{size} bytes"), format!("{} bytes", record.compressed_size_hint()));
+    let sizes = [
+        (local.compressed_size_hint(), record.compressed_size_hint()),
+        (local.uncompressed_size_hint(), record.uncompressed_size_hint()),
+    ];
+    for (size, expected) in sizes {
+        if size != expected && !(deferred && (size == 0 || size == IN_ZIP64)) {
+            return differ(format!("{size} bytes"), format!("{expected} bytes"));
         }
     }
     if local.crc32() != record.crc32() && !(deferred && local.crc32() == 0) {

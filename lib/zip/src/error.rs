@@ -75,6 +75,16 @@ pub enum Error {
         /// Claimed size when unpacked.
         unpacked: u64,
     },
+    /// Compressed data that cannot be unpacked.
+    #[error("entry {name:?}: deflated data at byte {start}: {detail}")]
+    Inflate {
+        /// The entry.
+        name: String,
+        /// Offset of the data.
+        start: u64,
+        /// What the decompressor met.
+        detail: String,
+    },
     /// Encrypted data.
     #[error("entry {name:?} is encrypted (flags {flags:#06x})")]
     Encrypted {
@@ -83,8 +93,8 @@ pub enum Error {
         /// General purpose flags.
         flags: u16,
     },
-    /// A stored entry must have one size.
-    #[error("entry {name:?} is stored but has two sizes, {packed} and {unpacked}")]
+    /// A stored entry must have one size, and a deflated one cannot grow without bound.
+    #[error("entry {name:?} cannot have both its sizes, {packed} bytes packed and {unpacked} unpacked")]
     Sizes {
         /// The entry.
         name: String,

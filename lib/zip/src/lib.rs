@@ -1,15 +1,17 @@
-//! A strict reader of zip archives whose entries are stored, over bytes that are usually memory-mapped.
+//! A strict reader of zip archives, over bytes that are usually memory-mapped.
 //!
 //! It promises that every entry it lists lies inside the archive, shares no byte with another and has a unique, harmless
 //! name. Sizes come from the central directory alone. Contents are not touched until somebody asks for a checksum, so that
-//! a hundred gigabytes of weights cost nothing. It leaves out compression and encryption, which it refuses by name.
+//! a hundred gigabytes of weights cost nothing. Compressed entries are refused unless the caller can take them
+//! ([`Zip::open_packed`]), encrypted ones always; an entry is unpacked only as far as it says that it will go.
 
 mod entry;
 mod error;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-pub use entry::Entry;
+pub use entry::{Entry, Packing};
 pub use error::Error;
 
 /// Most entries that an archive may have; real programs have a few thousand.
@@ -25,11 +27,23 @@ pub struct Zip<'a> {
 }
 
 impl<'a> Zip<'a> {
-    /// Reads and checks the directory and every local header; no content is read.
+    /// Reads and checks the directory and every local header; no content is read. Every entry must be stored.
     ///
     /// # Errors
-    /// Whatever [`Error`] names, except `Crc`.
+    /// Whatever [`Error`] names, except `Crc` and `Inflate`.
     pub fn open(data: &'a [u8]) -> Result<Self, Error> {
+        Self::read(data, false)
+    }
+
+    /// As [`Zip::open`], but entries may also be deflated; [`Zip::contents`] unpacks them.
+    ///
+    /// # Errors
+    /// Whatever [`Error`] names, except `Crc` and `Inflate`.
+    pub fn open_packed(data: &'a [u8]) -> Result<Self, Error> {
+        Self::read(data, true)
+    }
+
+    fn read(data: &'a [u8], packed: bool) -> Result<Self, Error> {
         let archive = rawzip::ZipArchive::from_slice(data)
             .map_err(|e| Error::Torn { detail: e.to_string().to_lowercase(), len: data.len() })?;
         if archive.end_offset() != data.len() as u64 {
@@ -38,7 +52,7 @@ impl<'a> Zip<'a> {
         if archive.entries_hint() > MAX_ENTRIES {
             return Err(Error::TooMany { found: archive.entries_hint(), limit: MAX_ENTRIES });
         }
-        let entries = entry::read_all(&archive)?;
+        let entries = entry::read_all(&archive, packed)?;
         let by_name = index_names(&entries)?;
         let by_start = order_without_overlap(&entries)?;
         Ok(Self { data, entries, by_name, by_start })
@@ -61,7 +75,33 @@ impl<'a> Zip<'a> {
         (offset < entry.start + entry.len).then_some(entry)
     }
 
-    /// The data of an entry, unchecked: a damaged byte is not noticed.
+    /// The unpacked data of an entry after comparing them with the CRC-32 of the directory; a stored entry is not copied.
+    ///
+    /// # Errors
+    /// [`Error::Inflate`] when they cannot be unpacked to the size that the directory states, [`Error::Crc`] when they
+    /// are not what was packed.
+    pub fn contents(&self, entry: &Entry) -> Result<Cow<'a, [u8]>, Error> {
+        if entry.packing == Packing::Stored {
+            return self.checked_bytes(entry).map(Cow::Borrowed);
+        }
+        let fail = |detail: String| Error::Inflate { name: entry.name.clone(), start: entry.start, detail };
+        let limit = usize::try_from(entry.unpacked).map_err(|e| fail(e.to_string()))?;
+        let bytes = miniz_oxide::inflate::decompress_to_vec_with_limit(self.bytes(entry), limit)
+            .map_err(|e| fail(e.to_string().to_lowercase()))?;
+        if bytes.len() != limit {
+            return Err(fail(format!("{} bytes, the directory says {limit}", bytes.len())));
+        }
+        let found = crc32fast::hash(&bytes);
+        match found == entry.crc {
+            true => Ok(Cow::Owned(bytes)),
+            false => {
+                let (name, start, len) = (entry.name.clone(), entry.start, entry.unpacked);
+                Err(Error::Crc { name, found, expected: entry.crc, start, len })
+            }
+        }
+    }
+
+    /// The data of an entry as they stand in the archive, unchecked: a damaged byte is not noticed.
     pub fn bytes(&self, entry: &Entry) -> &'a [u8] {
         let start = entry.start as usize;
         self.data

@@ -4,7 +4,7 @@
 mod build;
 
 use build::{item, zip};
-use m2m_zip::{Error, Zip};
+use m2m_zip::{Error, Packing, Zip};
 
 fn refused(bytes: &[u8]) -> Error {
     Zip::open(bytes).expect_err("the archive is wrong")
@@ -121,4 +121,42 @@ fn no_corruption_panics() {
             }
         }
     }
+}
+
+/// An entry of `data` deflated, as Python's zipfile writes it.
+fn deflated(name: &str, data: &[u8]) -> build::Item {
+    let mut packed = item(name, miniz_oxide::deflate::compress_to_vec(data, 6));
+    (packed.method, packed.unpacked, packed.crc) = (8, Some(data.len() as u32), Some(crc32fast::hash(data)));
+    packed
+}
+
+#[test]
+fn deflated_entries_are_read_where_they_are_asked_for() {
+    let text = "abcabcabc".repeat(50);
+    let bytes = zip(&[deflated("a", text.as_bytes()), deflated("empty", b""), item("b", "plain")]);
+    assert!(matches!(refused(&bytes), Error::Compressed { method: 8, .. }));
+    let archive = Zip::open_packed(&bytes).unwrap();
+    let contents = |name: &str| archive.contents(archive.find(name).unwrap()).unwrap();
+    assert_eq!(contents("a"), text.as_bytes());
+    assert_eq!((contents("empty").len(), contents("b").as_ref()), (0, b"plain".as_slice()));
+    let a = archive.find("a").unwrap();
+    assert_eq!((a.packing, a.unpacked), (Packing::Deflated, 450));
+}
+
+#[test]
+fn an_entry_unpacks_to_what_it_claims_or_not_at_all() {
+    let text = "abcabcabc".repeat(50);
+    let read = |change: &dyn Fn(&mut build::Item)| {
+        let mut packed = deflated("a", text.as_bytes());
+        change(&mut packed);
+        let bytes = zip(&[packed]);
+        let archive = Zip::open_packed(&bytes)?;
+        archive.contents(archive.find("a").unwrap()).map(|contents| contents.len())
+    };
+    assert_eq!(read(&|_| ()), Ok(450));
+    assert!(matches!(read(&|item| item.unpacked = Some(449)), Err(Error::Inflate { .. })));
+    assert!(matches!(read(&|item| item.unpacked = Some(451)), Err(Error::Inflate { .. })));
+    assert!(matches!(read(&|item| item.unpacked = Some(u32::MAX)), Err(Error::Sizes { .. })));
+    assert!(matches!(read(&|item| item.crc = Some(1)), Err(Error::Crc { expected: 1, .. })));
+    assert!(matches!(read(&|item| item.data[3] ^= 0xff), Err(Error::Inflate { .. } | Error::Crc { .. })));
 }
