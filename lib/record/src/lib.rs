@@ -1,6 +1,7 @@
 //! The record stream, the one contract between the tools.
 //!
-//! A stream is newline-delimited JSON. This crate holds the structs of every record (`framing`, `graph`, `outcome`, `plan`),
+//! A stream is newline-delimited JSON. This crate holds the structs of every record (`framing`, `graph`, `outcome`, `plan`,
+//! `profile`, `pte`, `raw`),
 //! the values they are made of (`dtype`, `number`, `types`, `arg`, `data`), the reader and writer that keep the
 //! digests of `seal` and `end`, the JSON Schema of all records, and jq predicates over them. It knows nothing about
 //! what an operator means and never touches a tensor's bytes.
@@ -15,7 +16,9 @@ pub mod number;
 pub mod outcome;
 pub mod pipe;
 pub mod plan;
+pub mod profile;
 pub mod pte;
+pub mod raw;
 pub mod reader;
 pub mod schema;
 pub mod select;
@@ -35,6 +38,7 @@ pub use number::{Float, Integer, Scalar};
 pub use outcome::{Argument, Diagnostic, Elimination, Golden, Lowered, Module, ModuleResult, Severity, Tensor};
 pub use pipe::Pipe;
 pub use plan::{PlanArgument, PlanOp, PlanOutput, PlanWeight};
+pub use profile::{DelegateId, Metadata, TimeScale};
 pub use reader::{Error, Line, Reader};
 pub use types::{Dim, ScalarKind, TensorType, Type};
 pub use writer::Writer;

@@ -4,7 +4,9 @@ use crate::framing::{Begin, End, Tool};
 use crate::graph::{Extra, File, Graph, Guard, Input, ModuleCall, Node, Output, Pytree, Seal, Source, Symbol};
 use crate::outcome::{Diagnostic, Elimination, Golden, Lowered, Module, Tensor};
 use crate::plan::{PlanArgument, PlanOp, PlanOutput};
+use crate::profile::{Block, Capture, Comparison, DebugValue, Event, Handle, Instruction, ModuleTime, SourceNode};
 use crate::pte;
+use crate::raw::{Entry, RawEvent, Run};
 use crate::{Body, SCHEMA};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
@@ -58,6 +60,18 @@ pub fn json_schema() -> String {
         one::<pte::Value>(g),
         one::<pte::Delegate>(g),
         one::<pte::Difference>(g),
+        one::<Capture>(g),
+        one::<Block>(g),
+        one::<Event>(g),
+        one::<Handle>(g),
+        one::<Instruction>(g),
+        one::<SourceNode>(g),
+        one::<DebugValue>(g),
+        one::<ModuleTime>(g),
+        one::<Comparison>(g),
+        one::<Run>(g),
+        one::<RawEvent>(g),
+        one::<Entry>(g),
         one::<Diagnostic>(g),
         one::<End>(g),
     ];

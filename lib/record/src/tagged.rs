@@ -36,6 +36,29 @@ pub(crate) fn unique<'de, D: Deserializer<'de>, T: Deserialize<'de>>(d: D) -> Re
     d.deserialize_map(V(PhantomData))
 }
 
+/// Reads an object whose keys must be distinct, or null.
+pub(crate) fn unique_option<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    d: D,
+) -> Result<Option<IndexMap<String, T>>, D::Error> {
+    struct V<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for V<T> {
+        type Value = Option<IndexMap<String, T>>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object or null")
+        }
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_none<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_some<D: Deserializer<'de>>(self, d: D) -> Result<Self::Value, D::Error> {
+            unique(d).map(Some)
+        }
+    }
+    d.deserialize_option(V(PhantomData))
+}
+
 /// Reads a field that is there, `null` included, as `Some`; absent is `None` through `#[serde(default)]`.
 pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(d: D) -> Result<Option<T>, D::Error> {
     T::deserialize(d).map(Some)
