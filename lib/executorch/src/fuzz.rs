@@ -1,10 +1,14 @@
 //! Bodies of the fuzz targets: any bytes may be refused, none may panic, hang or take memory beyond their size.
 
+mod profile;
+
 use crate::pte::extract::{Selection, plan, plan_single};
 use crate::pte::records::{Stream, Wanted};
 use crate::pte::{DataFile, Program, Stored, diff, raw, view};
 use m2m_record::Kwargs;
 use std::io::sink;
+
+pub use profile::{etdump, etrecord};
 
 /// Reads bytes as a program and as a data file, and shows what they hold in every way; a sink cannot fail.
 pub fn pte(bytes: &[u8]) {
