@@ -6,6 +6,7 @@ pub mod archive;
 pub mod case;
 pub mod check;
 pub mod corrupt;
+pub mod etdump;
 pub mod model;
 pub mod pte;
 pub mod tensors;

@@ -64,3 +64,21 @@ fn expression() {
 fn pte() {
     over("pte", files(&tools::fixtures().join("pte")), m2m_executorch::fuzz::pte);
 }
+
+#[test]
+fn etdump() {
+    over("etdump", etdump_fixtures("etdump"), m2m_executorch::fuzz::etdump);
+}
+
+#[test]
+fn etrecord() {
+    let mut corpus = etdump_fixtures("etrecord");
+    corpus.push(m2m_tests::etdump::program(&m2m_tests::etdump::NET).into_bytes());
+    over("etrecord", corpus, m2m_executorch::fuzz::etrecord);
+}
+
+/// The fixtures of `m2m-etdump` with one extension.
+fn etdump_fixtures(extension: &str) -> Vec<Vec<u8>> {
+    let all = m2m_tests::etdump::fixtures().into_iter();
+    all.filter(|(name, _)| name.ends_with(&format!(".{extension}"))).map(|(_, bytes)| bytes).collect()
+}
