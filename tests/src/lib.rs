@@ -9,6 +9,7 @@ pub mod corrupt;
 pub mod etdump;
 pub mod model;
 pub mod pte;
+pub mod repeat;
 pub mod tensors;
 pub mod tools;
 pub mod weights;

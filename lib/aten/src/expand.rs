@@ -211,8 +211,7 @@ impl<'s, 'p> Expander<'s, 'p> {
 
     /// The values of constants, for rules that look through a permutation.
     pub(crate) fn producer(&self, v: &V) -> Option<&Node> {
-        let made = |n: &&Node| n.results.iter().any(|r| r.value.as_deref() == Some(v.name.as_str()));
-        self.state.rewriter.nodes().iter().rev().find(made)
+        self.state.rewriter.producer(&v.name)
     }
 }
 

@@ -39,6 +39,9 @@ pub struct Rewriter<'a> {
     names: HashSet<String>,
     counters: HashMap<String, usize>,
     eliminations: Vec<Elimination>,
+    /// Where values of the new graph are made: a hint, which [`Rewriter::producer`] checks.
+    made: HashMap<String, usize>,
+    inputs: HashMap<&'a str, usize>,
 }
 
 impl<'a> Rewriter<'a> {
@@ -60,7 +63,17 @@ impl<'a> Rewriter<'a> {
         };
         let results = old.nodes.iter().flat_map(|n| &n.results).filter_map(|r| r.value.clone());
         let names = old.inputs.iter().map(|i| i.value.clone()).chain(results).collect();
-        Rewriter { old, graph, bound: HashMap::new(), names, counters: HashMap::new(), eliminations: Vec::new() }
+        let inputs = old.inputs.iter().enumerate().map(|(at, input)| (input.value.as_str(), at)).collect();
+        Rewriter {
+            old,
+            graph,
+            bound: HashMap::new(),
+            names,
+            counters: HashMap::new(),
+            eliminations: Vec::new(),
+            made: HashMap::new(),
+            inputs,
+        }
     }
 
     /// The old graph.
@@ -103,6 +116,8 @@ impl<'a> Rewriter<'a> {
     /// Adds a node. Its results are named by [`Rewriter::fresh`], or as the old values that they stand for. Gives its
     /// place among [`Rewriter::nodes`].
     pub fn emit(&mut self, emit: Emit) -> usize {
+        let at = self.graph.nodes.len();
+        self.made.extend(emit.results.iter().filter_map(|result| Some((result.value.clone()?, at))));
         self.graph.nodes.push(Node {
             graph: self.graph.id.clone(),
             stage: self.graph.stage.clone(),
@@ -115,7 +130,7 @@ impl<'a> Rewriter<'a> {
             via: Some(emit.via),
             ..Node::default()
         });
-        self.graph.nodes.len() - 1
+        at
     }
 
     /// Adds an old node as it is, with its arguments mapped.
@@ -152,6 +167,9 @@ impl<'a> Rewriter<'a> {
                 }
             }
         }
+        if let Some(at) = self.made.remove(from) {
+            self.made.insert(to.to_owned(), at);
+        }
     }
 
     /// Takes back what was added at or after place `since`.
@@ -180,9 +198,15 @@ impl<'a> Rewriter<'a> {
         &self.graph.nodes
     }
 
+    /// The node of the new graph that makes a value; none for an input.
+    pub fn producer(&self, value: &str) -> Option<&Node> {
+        let node = self.graph.nodes.get(*self.made.get(value)?)?;
+        node.results.iter().any(|result| result.value.as_deref() == Some(value)).then_some(node)
+    }
+
     /// The type of an input of the new graph.
     pub fn input_type(&self, value: &str) -> Option<&Type> {
-        self.graph.inputs.iter().find(|i| i.value == value).map(|i| &i.ty)
+        self.graph.inputs.get(*self.inputs.get(value)?).map(|i| &i.ty)
     }
 
     /// Closes the graph: outputs are those added, then the old ones, mapped. Nodes whose results nothing uses go,
@@ -341,6 +365,19 @@ mod tests {
         rewriter.keep(&old.nodes[0]);
         let done = rewriter.finish(&|_| false).unwrap();
         assert_eq!((done.graph.nodes.len(), done.eliminations.len()), (1, 0));
+    }
+
+    #[test]
+    fn producers_are_found_until_they_are_renamed_or_taken_back() {
+        let old = graph(vec![node(0, "aten.relu.default", &["x"], "y", tensor(&["2"]))], "y");
+        let mut rewriter = Rewriter::new(&old, "prepared");
+        rewriter.keep(&old.nodes[0]);
+        assert_eq!(rewriter.producer("y").map(|n| n.op.as_str()), Some("aten.relu.default"));
+        assert!(rewriter.producer("x").is_none());
+        rewriter.rename(0, "y", "z");
+        assert!(rewriter.producer("y").is_none() && rewriter.producer("z").is_some());
+        rewriter.truncate(0);
+        assert!(rewriter.producer("z").is_none());
     }
 
     #[test]

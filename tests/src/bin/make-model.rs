@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use m2m_tests::model::{Error, Model};
+use m2m_tests::repeat::repeat;
 
 /// Make a .pt2 file of a program and counter-based weights.
 #[derive(Parser)]
@@ -20,6 +21,9 @@ struct Args {
     /// Also write inputs for the program, as safetensors.
     #[arg(long, value_name = "FILE")]
     inputs: Option<PathBuf>,
+    /// Chain that many copies of the program, each with its own weights, its first input being the output of the one before.
+    #[arg(long, value_name = "TIMES", default_value_t = 1)]
+    repeat: usize,
     /// Leave the weights as holes of the file, which read as zeros.
     #[arg(long)]
     hollow: bool,
@@ -31,6 +35,9 @@ fn make(args: &Args) -> Result<(), Error> {
         io::stdin().read_to_string(&mut text)?;
     } else {
         File::open(&args.program)?.read_to_string(&mut text)?;
+    }
+    if args.repeat != 1 {
+        text = repeat(&text, args.repeat)?;
     }
     let model = Model::parse(&text)?;
     model.write_archive(BufWriter::new(File::create(&args.output)?), args.hollow)?;
