@@ -82,3 +82,8 @@ fn etdump_fixtures(extension: &str) -> Vec<Vec<u8>> {
     let all = m2m_tests::etdump::fixtures().into_iter();
     all.filter(|(name, _)| name.ends_with(&format!(".{extension}"))).map(|(_, bytes)| bytes).collect()
 }
+
+#[test]
+fn lattice() {
+    over("lattice", Vec::new(), m2m_lattice::fuzz::graph);
+}

@@ -118,6 +118,7 @@ codes! {
     ShiftedWindow "shifted-window" Warning "an odd kernel, which is centred, has no padding to shift it",
     RepeatedRows "repeated-rows" Warning "a generative kernel is no larger than its stride",
     EmptyRows "empty-rows" Warning "a max pooling window covers its stride, so that no row is the maximum of nothing",
+    More "more" Note "there are no more warnings and notes than are worth listing",
     UnusedTensor "unused-tensor" Note "every tensor of the weights file is bound",
 }
 
@@ -127,7 +128,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// Most findings that are kept: a text that is something else entirely would give one for every line.
+/// Most errors that are kept, and most of all else: a text that is something else entirely would give one for every line.
 pub const MAX_FINDINGS: usize = 200;
 
 /// A place in the graph's bytes.
@@ -151,20 +152,27 @@ impl Finding {
     }
 }
 
-/// Findings as they come, up to [`MAX_FINDINGS`].
+/// Findings as they come, up to [`MAX_FINDINGS`] errors and as many others.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     list: Vec<Finding>,
-    dropped: usize,
+    errors: usize,
+    dropped_errors: usize,
+    dropped_others: usize,
 }
 
 impl Findings {
     /// Adds one.
     pub fn push(&mut self, code: Code, at: impl Into<Option<Offset>>, message: impl Into<String>) {
-        if self.list.len() < MAX_FINDINGS {
+        let is_error = code.severity() == Severity::Error;
+        let count = if is_error { self.errors } else { self.list.len() - self.errors };
+        if count < MAX_FINDINGS {
+            self.errors += usize::from(is_error);
             self.list.push(Finding { code, at: at.into(), message: message.into() });
+        } else if is_error {
+            self.dropped_errors += 1;
         } else {
-            self.dropped += 1;
+            self.dropped_others += 1;
         }
     }
 
@@ -176,25 +184,28 @@ impl Findings {
     /// Forgets what came after the first `count`.
     pub(crate) fn truncate(&mut self, count: usize) {
         self.list.truncate(count);
-        self.dropped = 0;
+        self.errors = self.list.iter().filter(|each| each.severity() == Severity::Error).count();
+        (self.dropped_errors, self.dropped_others) = (0, 0);
     }
 
-    /// Whether no more are kept.
+    /// Whether no more errors are kept.
     pub fn is_full(&self) -> bool {
-        self.list.len() >= MAX_FINDINGS
+        self.errors >= MAX_FINDINGS
     }
 
     /// Whether one of them refuses the graph.
     pub fn has_errors(&self) -> bool {
-        self.list.iter().any(|each| each.severity() == Severity::Error)
+        self.errors > 0
     }
 
     /// All of them, in the order of the text; those without a place come last.
     pub fn into_sorted(mut self) -> Vec<Finding> {
         self.list.sort_by_key(|each| each.at.unwrap_or(Offset::MAX));
-        if self.dropped > 0 {
-            let message = format!("{} more findings are not listed", self.dropped);
-            self.list.push(Finding { code: Code::TooMany, at: None, message });
+        for (code, dropped) in [(Code::TooMany, self.dropped_errors), (Code::More, self.dropped_others)] {
+            if dropped > 0 {
+                let what = if code == Code::More { "warnings and notes" } else { "errors" };
+                self.list.push(Finding { code, at: None, message: format!("{dropped} more {what} are not listed") });
+            }
         }
         self.list
     }
@@ -216,6 +227,17 @@ mod tests {
     fn names_are_distinct() {
         let names: std::collections::HashSet<&str> = Code::ALL.iter().map(|code| code.name()).collect();
         assert_eq!(names.len(), Code::ALL.len());
+    }
+
+    #[test]
+    fn many_warnings_do_not_hide_an_error() {
+        let mut findings = Findings::default();
+        (0..300).for_each(|at| findings.push(Code::UnusedOp, at, "x"));
+        assert!(!findings.has_errors());
+        findings.push(Code::Syntax, 300, "y");
+        assert!(findings.has_errors());
+        let found = findings.into_sorted();
+        assert_eq!((found.len(), found[200].code, found[201].code), (202, Code::Syntax, Code::More));
     }
 
     #[test]

@@ -50,6 +50,13 @@ pub enum Type {
         /// Element.
         dtype: TypeId,
     },
+    /// `(types) -> types`.
+    Function {
+        /// What it takes.
+        arguments: Box<[TypeId]>,
+        /// What it gives.
+        results: Box<[TypeId]>,
+    },
     /// Any other, by its text.
     Other(Box<str>),
 }
@@ -129,6 +136,15 @@ impl Types {
                 keyword_text(feature),
                 self.text(*dtype)
             ),
+            Type::Function { arguments, results } => {
+                let list = |types: &[TypeId]| types.iter().map(|ty| self.text(*ty)).collect::<Vec<_>>().join(", ");
+                match results.as_ref() {
+                    [one] if !matches!(self.get(*one), Type::Function { .. }) => {
+                        format!("({}) -> {}", list(arguments), self.text(*one))
+                    }
+                    results => format!("({}) -> ({})", list(arguments), list(results)),
+                }
+            }
             Type::Weight { family, dtype } => {
                 format!("!lattice.weight<{}, {}>", keyword_text(family), self.text(*dtype))
             }

@@ -11,6 +11,7 @@ pub mod bytecode;
 pub mod emit;
 pub mod exec;
 pub mod finding;
+pub mod fuzz;
 pub mod ir;
 pub mod plan;
 pub mod print;

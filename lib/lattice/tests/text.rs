@@ -78,7 +78,7 @@ fn locations_are_read_and_dropped() {
         let text = text.replace("%x: tensor<?x4xf32>)", &format!("%x: tensor<?x4xf32> loc({location}))"));
         accepted(&format!("{text}#loc1 = loc(\"model.py\":1:1)\n"));
     }
-    let text = activation(RELU).replace("    return", "    return").replace("\n  }\n", " loc(#gone)\n  }\n");
+    let text = activation(RELU).replace("\n  }\n", " loc(#gone)\n  }\n");
     assert_eq!(codes(&text).last().unwrap().0, Code::UnknownAlias);
     for location in ["", "\"f\":1", "\"f\":1:99999999999", "nowhere", "fused<>[]", "callsite(\"a\")"] {
         let text = activation(RELU).replace("\n    return", &format!(" loc({location})\n    return"));
@@ -107,6 +107,14 @@ fn result_packs_and_shortened_types_are_read() {
     assert_eq!(codes(&text.replace("%p#1", "%p#3"))[0].0, Code::UndefinedValue);
     assert_eq!(codes(&text.replace("%p:3", "%p:2"))[0].0, Code::ResultCount);
     assert_eq!(codes(&text.replace("!lattice.sparse_tensor<", "!lattice.sparse_tensor <"))[0].0, Code::Syntax);
+}
+
+#[test]
+fn properties_stand_only_where_there_are_some() {
+    let def = m2m_lattice::schema::Op::Linear.def();
+    let example = common::Example::new(def, false);
+    let text = example.bare(&example.generic().replace(" : (", " <{}> : ("));
+    assert!(codes(&text).iter().any(|(code, line)| (*code, *line) == (Code::Syntax, 11)), "{text}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::ops::Draft;
 use super::parser::{Parser, Read, Stop};
 use super::region::Arguments;
 use crate::finding::{Code, Offset};
-use crate::ir::{Attribute, Function, Operation, TypeId};
+use crate::ir::{Attribute, Function, Operation, Type};
 
 impl<'a> Parser<'a, '_> {
     /// `[visibility] @name(arguments) [-> results] [attributes {…}] [{…}]`.
@@ -120,29 +120,16 @@ impl<'a> Parser<'a, '_> {
             self.findings.push(Code::MissingAttribute, op.at, "func.func: attribute function_type is missing");
             return Function { name, is_broken: true, ..Function::default() };
         };
-        // The text of a function type is read again for its parts: types keep no structure of functions.
-        let text = self.graph.types.text(ty).to_owned();
-        match self.signature_of(&text) {
-            Some((arguments, results)) => Function { name, arguments, results, is_broken: false },
-            None => {
-                self.findings.push(
-                    Code::AttributeKind,
-                    at,
-                    format!("func.func: function_type is {text}; expected a function type"),
-                );
+        match self.graph.types.get(ty) {
+            Type::Function { arguments, results } => {
+                Function { name, arguments: arguments.to_vec(), results: results.to_vec(), is_broken: false }
+            }
+            _ => {
+                let found = self.graph.types.text(ty);
+                let message = format!("func.func: function_type is {found}; expected a function type");
+                self.findings.push(Code::AttributeKind, at, message);
                 Function { name, is_broken: true, ..Function::default() }
             }
         }
-    }
-
-    /// The parts of a function type that was read before.
-    fn signature_of(&mut self, text: &str) -> Option<(Vec<TypeId>, Vec<TypeId>)> {
-        let mut findings = crate::finding::Findings::default();
-        let mut parser = Parser::new(text, &mut findings);
-        parser.types = self.types.iter().map(|(name, ty)| (*name, *ty)).collect();
-        parser.graph.types = std::mem::take(&mut self.graph.types);
-        let parts = if parser.is_mark(b'(') { parser.signature().ok() } else { None };
-        self.graph.types = std::mem::take(&mut parser.graph.types);
-        parts
     }
 }

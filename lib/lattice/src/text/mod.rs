@@ -21,7 +21,7 @@ mod region;
 mod types;
 
 use crate::finding::{Code, Findings};
-use crate::ir::Graph;
+use crate::ir::{Attribute, Graph, TypeId, Types};
 
 /// Deepest nesting of brackets that is read.
 pub const MAX_NESTING: usize = 256;
@@ -44,4 +44,27 @@ pub fn parse<'a>(bytes: &'a [u8], findings: &mut Findings) -> Graph<'a> {
             Graph::default()
         }
     }
+}
+
+/// Reads an attribute that stands alone, as bytecode keeps those of a dialect.
+pub(crate) fn attribute<'a>(text: &'a str, types: &mut Types) -> Option<Attribute<'a>> {
+    fragment(text, types, |parser| parser.attribute())
+}
+
+/// Reads a type that stands alone.
+pub(crate) fn ty(text: &str, types: &mut Types) -> Option<TypeId> {
+    fragment(text, types, |parser| parser.ty())
+}
+
+fn fragment<'a, T>(
+    text: &'a str,
+    types: &mut Types,
+    read: impl FnOnce(&mut parser::Parser<'a, '_>) -> parser::Read<T>,
+) -> Option<T> {
+    let mut findings = Findings::default();
+    let mut parser = parser::Parser::new(text, &mut findings);
+    parser.graph.types = std::mem::take(types);
+    let value = read(&mut parser).ok().filter(|_| parser.is_end());
+    *types = std::mem::take(&mut parser.graph.types);
+    value.filter(|_| !findings.has_errors())
 }

@@ -216,9 +216,17 @@ impl<'a> Parser<'a, '_> {
             self.balanced()?;
             self.findings.push(Code::EntryBody, at, "an operation with successors; a graph has none");
         }
-        if self.take_mark(b'<') {
+        if self.is_mark(b'<') {
+            let at = self.here();
+            self.advance();
             draft.op.attributes = self.nested(Self::dictionary)?;
             self.mark(b'>')?;
+            if let Name::Own(op) = &draft.op.name
+                && op.def().attributes.is_empty()
+            {
+                let message = format!("<{{…}}> on {}, which has no attributes of its own", draft.op.name.text());
+                self.findings.push(Code::Syntax, at, message);
+            }
         }
         if self.take_mark(b'(') {
             self.nested(|parser| {

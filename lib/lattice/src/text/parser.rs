@@ -125,6 +125,10 @@ impl<'a, 'f> Parser<'a, 'f> {
         self.fail(Code::Syntax, self.here(), message)
     }
 
+    pub fn is_end(&self) -> bool {
+        self.token.kind == Kind::End
+    }
+
     pub fn is_mark(&self, mark: u8) -> bool {
         self.token.kind == Kind::Mark(mark)
     }

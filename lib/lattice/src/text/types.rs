@@ -59,10 +59,9 @@ impl<'a> Parser<'a, '_> {
     pub fn ty(&mut self) -> Read<TypeId> {
         match self.token.kind {
             Kind::Mark(b'(') => {
-                let start = self.token.start;
-                self.nested(|parser| parser.signature().map(drop))?;
-                let text = self.slice(start, self.last);
-                Ok(self.graph.types.intern(Type::Other(text.into())))
+                let (arguments, results) = self.nested(Self::signature)?;
+                let (arguments, results) = (arguments.into(), results.into());
+                Ok(self.graph.types.intern(Type::Function { arguments, results }))
             }
             Kind::Bang => self.bang(),
             Kind::Word => self.builtin(),

@@ -94,7 +94,8 @@ impl Example {
         if name == "weight" {
             attributes = format!("sym_name = \"w\", {attributes}");
         }
-        format!("{made} = \"lattice.{name}\"({given}) <{{{attributes}}}> : ({taken}) -> ({results})")
+        let properties = if attributes.is_empty() { String::new() } else { format!("<{{{attributes}}}> ") };
+        format!("{made} = \"lattice.{name}\"({given}) {properties}: ({taken}) -> ({results})")
     }
 
     /// A graph of nothing but the operation, whose operands are arguments whatever their type. It returns one of them, or
