@@ -132,9 +132,13 @@ impl<'a> EtRecord<'a> {
 
     /// Names of the entries that hold graphs, in the archive's order.
     pub fn graphs(&self) -> Vec<&str> {
+        let is_companion = |name: &str| {
+            COMPANIONS.iter().any(|end| name.strip_suffix(end).is_some_and(|stem| self.zip.find(stem).is_some()))
+        };
+        let has_state = |name: &str| self.zip.find(&format!("{name}{}", COMPANIONS[0])).is_some();
         let is_graph = |entry: &&Entry| {
-            let companion = COMPANIONS.iter().any(|end| entry.name.ends_with(end));
-            !companion && self.zip.find(&format!("{}{}", entry.name, COMPANIONS[0])).is_some()
+            let name = entry.name.as_str();
+            (is_edge(name) || name == EXPORTED || has_state(name)) && !is_companion(name)
         };
         self.zip.entries().iter().filter(is_graph).map(|entry| entry.name.as_str()).collect()
     }
