@@ -29,6 +29,9 @@ fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
     if let Some(files) = &args.compare {
         return compare::run(&args, files, messages);
     }
+    if args.debug_buffer.is_some() && (args.raw || args.html || args.by_module || args.format != Format::Ndjson) {
+        return Err(Failure::new("--debug-buffer is for records; leave out the view"));
+    }
     let dump = args.dump.as_deref().map(Bytes::open).transpose()?;
     let record = args.etrecord.as_deref().map(Bytes::open).transpose()?;
     match &dump {
