@@ -68,7 +68,8 @@ fn tell(bundle: &Bundle, report: &Report<'_, '_>, messages: &Messages) {
         let placed = match lines.as_ref().zip(finding.at) {
             Some((lines, at)) => {
                 let (line, column) = lines.place(at);
-                message.line(line).column(column, &String::from_utf8_lossy(lines.line(at)))
+                let (excerpt, offset) = lines.excerpt(at);
+                message.line(line).column(column, &String::from_utf8_lossy(excerpt), offset)
             }
             None => message,
         };

@@ -71,8 +71,7 @@ struct Place {
 const EXCERPT_CHARS: usize = 100;
 
 impl Place {
-    fn new(column: u64, line: &str) -> Self {
-        let at = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+    fn new(column: u64, line: &str, at: usize) -> Self {
         let before = line.char_indices().take_while(|(offset, _)| *offset < at).count();
         let first = before.saturating_sub(EXCERPT_CHARS * 2 / 3);
         let shown = line.chars().skip(first).take(EXCERPT_CHARS);
@@ -115,9 +114,10 @@ impl Message {
         self
     }
 
-    /// Names the column, in bytes from 1, of the line that `line` numbers and `text` holds; both are shown with a caret.
-    pub fn column(mut self, column: u64, text: &str) -> Self {
-        self.place = Some(Box::new(Place::new(column, text)));
+    /// Names the column, in bytes from 1, of the line that `line` numbers. `text` is that line or the part of it around the
+    /// column, which is at byte `at` of it; it is shown with a caret.
+    pub fn column(mut self, column: u64, text: &str, at: usize) -> Self {
+        self.place = Some(Box::new(Place::new(column, text, at)));
         self
     }
 
@@ -288,10 +288,10 @@ mod tests {
 
     #[test]
     fn a_column_is_shown_with_its_line() {
-        let message = Message::error("found >").input("graph.mlir").line(3).column(9, "\ta = [1,>]");
+        let message = Message::error("found >").input("graph.mlir").line(3).column(9, "\ta = [1,>]", 8);
         assert_eq!(message.render("t", false), "t: graph.mlir:3:9: error: found >\n     a = [1,>]\n            ^");
         let long = format!("{}é>{}", "x".repeat(300), "y".repeat(300));
-        let shown = Message::error("e").input("g").line(1).column(303, &long).render("t", false);
+        let shown = Message::error("e").input("g").line(1).column(303, &long, 302).render("t", false);
         let lines: Vec<&str> = shown.lines().collect();
         let caret = lines[2].chars().count() - 1;
         assert_eq!((lines[1].chars().nth(caret), lines[1].chars().count()), (Some('>'), 104));

@@ -208,6 +208,9 @@ fn weight(bound: &Bound, file: &str) -> PlanWeight {
     }
 }
 
+/// How much of a line is shown on either side of a place.
+const EXCERPT_BYTES: usize = 512;
+
 /// Where the lines of a text begin.
 pub struct Lines<'t> {
     text: &'t [u8],
@@ -236,11 +239,18 @@ impl<'t> Lines<'t> {
         format!("{line}:{column}")
     }
 
-    /// The line that a place is on, without its end.
-    pub fn line(&self, at: u32) -> &'t [u8] {
+    /// The line that a place is on, as far as it is near, and where the place is in that.
+    pub fn excerpt(&self, at: u32) -> (&'t [u8], usize) {
         let line = self.starts.partition_point(|start| *start <= at);
         let start = self.starts.get(line.saturating_sub(1)).map_or(0, |start| *start as usize);
-        let rest = self.text.get(start..).unwrap_or_default();
-        rest.split(|byte| *byte == b'\n').next().unwrap_or_default()
+        let at = at as usize;
+        let mut near = at.saturating_sub(EXCERPT_BYTES).max(start);
+        // Not in the middle of a character.
+        while near < at && self.text.get(near).is_some_and(|byte| byte & 0xC0 == 0x80) {
+            near += 1;
+        }
+        let rest = self.text.get(near..self.text.len().min(at + EXCERPT_BYTES)).unwrap_or_default();
+        let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+        (rest.get(..end).unwrap_or_default(), at - near)
     }
 }

@@ -61,6 +61,9 @@ pub enum Type {
     Other(Box<str>),
 }
 
+/// Longest text of the parts of a type that is spelled out.
+const MAX_TYPE_TEXT: usize = 1 << 12;
+
 /// All types of a graph, each once.
 #[derive(Clone, Debug)]
 pub struct Types {
@@ -87,7 +90,16 @@ impl Types {
             return *id;
         }
         let id = TypeId(self.list.len() as u32);
-        self.texts.push(self.print(&ty).into());
+        let parts = match &ty {
+            Type::Function { arguments, results } => arguments.iter().chain(results).copied().collect(),
+            Type::Tensor { element, .. } => vec![*element],
+            Type::Sparse { dtype, .. } | Type::Weight { dtype, .. } => vec![*dtype],
+            _ => Vec::new(),
+        };
+        let length = parts.iter().map(|part| self.text(*part).len()).fold(0, usize::saturating_add);
+        // Types that name others twice double at each step; no type of a graph is nearly as long.
+        let text = if length > MAX_TYPE_TEXT { "<<very long type>>".to_owned() } else { self.print(&ty) };
+        self.texts.push(text.into());
         self.list.push(ty.clone());
         self.places.insert(ty, id);
         id
@@ -221,6 +233,18 @@ pub enum Attribute<'a> {
     Packing(Box<Packing<'a>>),
     /// Any other, by its text.
     Other(Cow<'a, str>),
+}
+
+impl Attribute<'_> {
+    /// How many attributes and numbers it is made of, itself included.
+    pub(crate) fn nodes(&self) -> usize {
+        match self {
+            Attribute::Array(items) => items.iter().map(Attribute::nodes).fold(1, usize::saturating_add),
+            Attribute::I64s(items) => 1 + items.len(),
+            Attribute::F64s(items) => 1 + items.len(),
+            _ => 1,
+        }
+    }
 }
 
 /// `#lattice.packing<…>`; a dense one has only its kind.

@@ -235,6 +235,21 @@ fn nesting_is_bounded() {
 }
 
 #[test]
+fn aliases_do_not_expand_without_end() {
+    let mut text = String::from("#a0 = [1, 1]\n!t0 = (i32, i32) -> (i32, i32)\n!w0 = f32\n");
+    for at in 1..100 {
+        let before = at - 1;
+        text += &format!(
+            "#a{at} = [#a{before}, #a{before}]\n!t{at} = (!t{before}, !t{before}) -> (!t{before}, !t{before})\n"
+        );
+        text += &format!("!w{at} = !lattice.weight<\"{}\", !w{before}>\n", "x".repeat(1000));
+    }
+    let found = codes(&format!("{text}{}", activation(&format!("{RELU}, x = #a99, t = !t99, w = !w99"))));
+    assert!(found.iter().any(|(code, _)| *code == Code::Nesting), "{found:?}");
+    assert!(found.contains(&(Code::UnknownAttribute, 311)), "{found:?}");
+}
+
+#[test]
 fn findings_are_bounded() {
     let text = module(&"%x\n".repeat(100_000), 0, 0);
     let mut findings = Findings::default();

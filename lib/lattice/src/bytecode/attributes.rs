@@ -137,7 +137,7 @@ impl<'a> Tables<'a> {
         let place = usize::try_from(index).unwrap_or(usize::MAX);
         if matches!(self.read_attributes.get(place), Some(None)) {
             let read = self.read_attribute(from, place)?;
-            let nodes = weight(&read);
+            let nodes = read.nodes();
             if let Some(slot) = self.read_attributes.get_mut(place) {
                 *slot = Some((read, nodes));
             }
@@ -293,15 +293,5 @@ impl<'a> Tables<'a> {
             entries.push(Entry { key, at: None, value });
         }
         Ok(entries)
-    }
-}
-
-/// Nodes of an attribute, itself included.
-fn weight(value: &Attribute<'_>) -> usize {
-    match value {
-        Attribute::Array(items) => items.iter().map(weight).fold(1, usize::saturating_add),
-        Attribute::I64s(items) => 1 + items.len(),
-        Attribute::F64s(items) => 1 + items.len(),
-        _ => 1,
     }
 }

@@ -355,7 +355,13 @@ impl<'a> Parser<'a, '_> {
                 self.typed(value)
             }
             None => match self.attributes.get(name) {
-                Some(value) => Ok(value.clone()),
+                Some(value) => match self.budget.checked_sub(value.nodes()) {
+                    Some(left) => {
+                        self.budget = left;
+                        Ok(value.clone())
+                    }
+                    None => self.fail(Code::Nesting, at, "aliases that expand to far more than the text"),
+                },
                 None => self.fail(Code::UnknownAlias, at, format!("attribute alias #{name} is not defined")),
             },
         }

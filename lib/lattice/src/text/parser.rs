@@ -53,6 +53,8 @@ pub(super) struct Parser<'a, 'f> {
     pub scopes: Vec<Scope<'a>>,
     /// Aliases of locations may be defined after their use.
     pub locations: Vec<(&'a str, Offset)>,
+    /// Parts of attributes that aliases may still be copied to: a small text cannot be made to expand without end.
+    pub budget: usize,
 }
 
 impl<'a, 'f> Parser<'a, 'f> {
@@ -69,6 +71,7 @@ impl<'a, 'f> Parser<'a, 'f> {
             attributes: HashMap::new(),
             scopes: Vec::new(),
             locations: Vec::new(),
+            budget: text.len().saturating_mul(64).saturating_add(1 << 16),
         }
     }
 

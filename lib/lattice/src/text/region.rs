@@ -185,6 +185,10 @@ impl<'a> Parser<'a, '_> {
     pub fn close_scope(&mut self) {
         let Some(mut scope) = self.scopes.pop() else { return };
         for pending in std::mem::take(&mut scope.pending) {
+            // Finding the line of a definition reads the text from its beginning.
+            if self.findings.is_full() {
+                return;
+            }
             let (name, at) = (pending.name, pending.at);
             match scope.names.get(name) {
                 Some(named) => {

@@ -2,10 +2,10 @@
 
 use super::Abi;
 use crate::finding::{Code, Findings, Offset};
-use crate::ir::{Attribute, Block, Entry, Function, Graph, Name, Operation, Type, TypeId, Types};
+use crate::ir::{Attribute, Block, Entry, Function, Graph, Name, Operation, Type, TypeId, Types, Value};
 use crate::plan::element;
 use crate::schema::{InputRole, Op, OutputRole};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 type Inputs = Vec<Abi<InputRole>>;
 type Outputs = Vec<Abi<OutputRole>>;
@@ -166,15 +166,15 @@ impl Checker<'_, '_> {
     /// Arguments that make a sparse value and do not say so, or say so where no caller can bind them together.
     fn loose_inputs(&mut self, inputs: &Inputs, block: &Block<'_>) {
         let parts = [InputRole::SparseCoords, InputRole::SparseFeatures, InputRole::SparseActive];
-        let mut loose = Vec::new();
+        let places: HashMap<Value, usize> = block.arguments.iter().copied().zip(0..).collect();
+        let mut loose = BTreeSet::new();
         for op in block.ops.iter().filter(|op| op.name == Name::Own(Op::SparseMake)) {
             for (operand, role) in op.operands.iter().zip(parts) {
-                let place = block.arguments.iter().position(|each| *each == operand.value);
-                if let Some(abi) = place.and_then(|place| inputs.get(place))
+                let place = places.get(&operand.value).copied();
+                if let Some((place, abi)) = place.and_then(|place| Some((place, inputs.get(place)?)))
                     && abi.role != role
-                    && !loose.contains(&abi.name)
                 {
-                    loose.push(abi.name.clone());
+                    loose.insert((place, abi.name.as_str()));
                 }
             }
         }
@@ -182,7 +182,7 @@ impl Checker<'_, '_> {
             let message = format!(
                 "{} make a sparse value and have other roles than sparse_coords, sparse_features, sparse_active; a caller binds \
                  them one by one",
-                loose.join(", ")
+                loose.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
             );
             self.findings.push(Code::LooseRole, self.at("lattice.input_roles"), message);
         }
