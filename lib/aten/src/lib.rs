@@ -5,6 +5,7 @@
 //! rules in `decompose`, which write through `expand`. Nothing here knows a target: what it lowers itself is told by
 //! whoever asks.
 
+mod autocast;
 pub mod bind;
 pub mod decompose;
 pub mod error;

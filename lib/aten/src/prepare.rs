@@ -2,24 +2,33 @@
 //!
 //! One walk over the old nodes: writes become values (`functional`), operators that the target does not lower become
 //! others (`decompose`), what does nothing goes with a proof, and so does, at the end, what nothing uses. Every node
-//! that cannot be handled is reported, not only the first.
+//! that cannot be handled is reported, not only the first. Graphs that nodes call are prepared alike (`region`).
 
 mod memory;
 mod strided;
+mod region;
 
 use crate::decompose;
 use crate::error::Error;
 use crate::expand::{Expander, State, without_strides};
 use crate::functional::{self, Aliases};
-use crate::inline::inline;
+use crate::inline::{Cast, inline};
 use crate::schema;
 use crate::value::{V, shape_of};
 use m2m_graph::{Accounting, Emit, Graph, Program, Rewriter};
-use m2m_record::{Arg, Node, Type, TypedValue};
+use m2m_record::{Arg, DType, Elimination, Node, Type, TypedValue};
 use std::collections::HashMap;
 
-/// The prepared graph, and the eliminations of the old nodes without a successor.
-pub type Prepared = Accounting;
+/// What became of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Prepared {
+    /// The prepared graph.
+    pub graph: Graph,
+    /// The graphs that it calls, callees before callers.
+    pub nested: Vec<Graph>,
+    /// The old nodes without a successor.
+    pub eliminations: Vec<Elimination>,
+}
 
 /// A node that cannot be prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,19 +57,58 @@ const CHECKS: &[&str] = &[
 /// Operators that give a size as a number, which is a literal or an expression wherever it is used.
 const SIZES: &[&str] = &["aten.numel.default", "aten.size.int"];
 
-/// Prepares the root graph of a program for a target that lowers the operators `is_lowerable` tells.
+/// Whether an operator checks something.
+fn is_check(op: &str) -> bool {
+    CHECKS.contains(&op)
+}
+
+/// Prepares a program for a target that lowers the operators `is_lowerable` tells.
 pub fn prepare(program: &Program, is_lowerable: &dyn Fn(&str) -> bool) -> Result<Prepared, Vec<Unsupported>> {
-    let inlined = inline(program);
-    let old = inlined.as_ref().map_or(&program.root, |i| &i.graph);
-    let mut preparer = Preparer::new(old, &stage(program), is_lowerable);
-    for node in &old.nodes {
-        preparer.take(node);
-    }
-    let mut prepared = preparer.finish()?;
-    if let Some(inlined) = inlined {
-        prepared.eliminations.extend(inlined.eliminations);
+    let stage = stage(program);
+    let task = Task { program, stage: &stage, is_lowerable };
+    let done = task.graph(&program.root, &stage, None, None)?;
+    let mut prepared = Prepared { graph: done.graph, nested: done.called, eliminations: done.eliminations };
+    // Nodes are numbered in the order in which they are written.
+    let graphs = prepared.nested.iter_mut().chain([&mut prepared.graph]);
+    for (k, node) in graphs.flat_map(|graph| &mut graph.nodes).enumerate() {
+        node.node = format!("{stage}:{k}");
     }
     Ok(prepared)
+}
+
+/// What all graphs of a program have in common.
+#[derive(Clone, Copy)]
+struct Task<'p> {
+    program: &'p Program,
+    stage: &'p str,
+    is_lowerable: &'p dyn Fn(&str) -> bool,
+}
+
+/// A prepared graph, with those that it calls.
+struct Done {
+    graph: Graph,
+    called: Vec<Graph>,
+    eliminations: Vec<Elimination>,
+}
+
+impl Task<'_> {
+    /// Prepares one graph, which is called where autocast is `cast`.
+    fn graph(&self, old: &Graph, id: &str, parent: Option<&str>, cast: Cast) -> Result<Done, Vec<Unsupported>> {
+        let inlined = inline(self.program, old, cast);
+        let old = inlined.as_ref().map_or(old, |i| &i.graph);
+        let mut preparer = Preparer::new(*self, old, id, parent);
+        if let Some(inlined) = &inlined {
+            preparer.casts = Some(&inlined.casts);
+        }
+        for node in &old.nodes {
+            preparer.take(node);
+        }
+        let mut done = preparer.finish()?;
+        if let Some(inlined) = inlined {
+            done.eliminations.extend(inlined.eliminations);
+        }
+        Ok(done)
+    }
 }
 
 /// `prepared`, or `prepared.2` where there is one already.
@@ -77,8 +125,12 @@ struct Made {
 }
 
 struct Preparer<'p> {
+    task: Task<'p>,
     old: &'p Graph,
     state: State<'p>,
+    /// The nodes that run under autocast, and in which type.
+    casts: Option<&'p HashMap<String, DType>>,
+    called: region::Called,
     old_types: HashMap<&'p str, &'p Type>,
     /// Who shares memory; absent from a graph that writes nowhere.
     aliases: Option<Aliases>,
@@ -86,13 +138,17 @@ struct Preparer<'p> {
 }
 
 impl<'p> Preparer<'p> {
-    fn new(old: &'p Graph, stage: &str, is_lowerable: &'p dyn Fn(&str) -> bool) -> Self {
+    fn new(task: Task<'p>, old: &'p Graph, id: &str, parent: Option<&str>) -> Self {
         let writes = |node: &Node| schema::find(&node.op).is_some_and(|s| functional::is_write(node, &s));
         let aliases = old.nodes.iter().any(writes).then(|| Aliases::new(&old.inputs));
         let types = old.inputs.iter().map(|i| (i.value.clone(), i.ty.clone())).collect();
-        let rewriter = Rewriter::new(old, stage);
-        let state = State { rewriter, types, is_lowerable, is_folding: aliases.is_none() };
-        Preparer { old, state, old_types: old.types(), aliases, unsupported: Vec::new() }
+        let rewriter = match parent {
+            Some(parent) => Rewriter::nested(old, id, task.stage, parent),
+            None => Rewriter::new(old, id),
+        };
+        let state = State { rewriter, types, is_lowerable: task.is_lowerable, is_folding: aliases.is_none() };
+        let (called, unsupported) = (region::Called::default(), Vec::new());
+        Preparer { task, old, state, casts: None, called, old_types: old.types(), aliases, unsupported }
     }
 
     /// Handles one old node, or notes why it cannot be.
@@ -122,8 +178,14 @@ impl<'p> Preparer<'p> {
 
     fn node(&mut self, node: &Node, mark: usize) -> Result<(), Error> {
         self.sync_arguments(node)?;
+        if region::is_call(node) {
+            return self.region(node);
+        }
+        let mut mapped = self.mapped(node);
+        if let Some(own) = self.cast_of(node) {
+            self.cast_operands(node, &mut mapped, own)?;
+        }
         let mark = mark.max(self.state.rewriter.nodes().len());
-        let mapped = self.mapped(node);
         let schema = schema::find(&node.op);
         if self.aliases.is_some() && schema.as_ref().is_some_and(|s| functional::is_write(node, s)) {
             self.write(node, &mapped, mark)?;
@@ -242,7 +304,7 @@ impl<'p> Preparer<'p> {
         let is_known = node.op.starts_with("sym.")
             || SIZES.contains(&node.op.as_str())
             || node.op.starts_with("aten.sym_")
-            || CHECKS.contains(&node.op.as_str())
+            || is_check(&node.op)
             || (self.state.is_lowerable)(&node.op);
         if !is_known {
             return Err(unknown(node));
@@ -264,15 +326,19 @@ impl<'p> Preparer<'p> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Prepared, Vec<Unsupported>> {
+    fn finish(mut self) -> Result<Done, Vec<Unsupported>> {
         if let Err(error) = self.finish_outputs() {
             self.unsupported.push(fault("output", error.to_string()));
         }
         if !self.unsupported.is_empty() {
             return Err(self.unsupported);
         }
-        let has_effect = |node: &Node| CHECKS.contains(&node.op.as_str());
-        self.state.rewriter.finish(&has_effect).map_err(|f| vec![fault(&f.place, f.message)])
+        let called = self.called;
+        let has_effect = |node: &Node| is_check(&node.op) || called.has_effect(node);
+        let done = self.state.rewriter.finish(&has_effect).map_err(|f| vec![fault(&f.place, f.message)])?;
+        let Accounting { graph, mut eliminations } = done;
+        let called = called.finish(&graph, &mut eliminations);
+        Ok(Done { graph, called, eliminations })
     }
 }
 

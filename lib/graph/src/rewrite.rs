@@ -48,15 +48,24 @@ impl<'a> Rewriter<'a> {
     /// Starts a root graph of `stage` (already made unique, as `quantized.2`) with the old one's inputs and symbols.
     /// The names of all old values are reserved for their successors.
     pub fn new(old: &'a Graph, stage: &str) -> Self {
+        Rewriter::start(old, stage, stage, None)
+    }
+
+    /// Starts a graph `id` of `stage` that `parent` calls; else as [`Rewriter::new`].
+    pub fn nested(old: &'a Graph, id: &str, stage: &str, parent: &str) -> Self {
+        Rewriter::start(old, id, stage, Some(parent.to_owned()))
+    }
+
+    fn start(old: &'a Graph, id: &str, stage: &str, parent: Option<String>) -> Self {
         let inputs =
-            old.inputs.iter().map(|i| Input { graph: stage.to_owned(), origins: vec![i.value.clone()], ..i.clone() });
+            old.inputs.iter().map(|i| Input { graph: id.to_owned(), origins: vec![i.value.clone()], ..i.clone() });
         let graph = Graph {
-            id: stage.to_owned(),
+            id: id.to_owned(),
             stage: stage.to_owned(),
             entry: old.entry.clone(),
-            parent: None,
-            symbols: old.symbols.iter().cloned().map(|s| m2m_record::Symbol { graph: stage.to_owned(), ..s }).collect(),
-            guards: old.guards.iter().cloned().map(|g| m2m_record::Guard { graph: stage.to_owned(), ..g }).collect(),
+            parent,
+            symbols: old.symbols.iter().cloned().map(|s| m2m_record::Symbol { graph: id.to_owned(), ..s }).collect(),
+            guards: old.guards.iter().cloned().map(|g| m2m_record::Guard { graph: id.to_owned(), ..g }).collect(),
             inputs: inputs.collect(),
             nodes: Vec::with_capacity(old.nodes.len()),
             outputs: Vec::new(),

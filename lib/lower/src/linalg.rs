@@ -1,10 +1,12 @@
 //! ATen to linalg on tensors.
 //!
-//! `table` lists every operator with its rule; `emit` walks the graph; `cx` is what rules work with: values of the graph
+//! `table` lists every operator with its rule; `emit` makes a function of the graph, by the `walk` over its nodes and
+//! those of the graphs that it calls (`control`); `cx` is what rules work with: values of the graph
 //! as MLIR values, shapes over symbols as sizes, and the arithmetic of elements in PyTorch's types (`scalar`).
 
 mod check;
 mod complex;
+mod control;
 mod conv;
 mod create;
 mod cx;
@@ -13,6 +15,7 @@ mod emit;
 mod entry;
 mod index;
 mod matmul;
+mod outline;
 mod pad;
 mod pool;
 mod reduce;
@@ -25,6 +28,7 @@ mod symbols;
 mod table;
 mod upsample;
 mod view;
+mod walk;
 
 pub use emit::{Emitted, Failure, Options, Places, WeightBinding, emit};
 pub use table::{Family, Row, TABLE, find, list_ops};

@@ -86,7 +86,7 @@ pub fn to_records<R: Read, W: Write>(
         Ok(prepared) => prepared,
         Err(refused) => return refuse(writer, refused),
     };
-    prepared.graph.write(&mut writer)?;
+    prepared.nested.iter().chain([&prepared.graph]).try_for_each(|graph| graph.write(&mut writer))?;
     prepared.eliminations.iter().try_for_each(|e| writer.write(e))?;
     let context = m2m_mlir_context(options);
     let emitted = match emit(&context, &program, &prepared, options)? {
@@ -139,7 +139,7 @@ fn emit<'c>(
     options: Options,
 ) -> Result<Result<Emitted<'c>, Vec<Diagnostic>>, StreamError> {
     let places = places(program);
-    match linalg::emit(context, &prepared.graph, &places, options.linalg) {
+    match linalg::emit(context, prepared, &places, options.linalg) {
         Ok(emitted) => {
             verify(context, &emitted.module).map_err(Error::from)?;
             Ok(Ok(emitted))
@@ -151,7 +151,8 @@ fn emit<'c>(
 
 /// Where the nodes of the current graph come from in the source.
 fn places(program: &Program) -> Places {
-    let nodes = program.root.nodes.iter();
+    let graphs = program.nested.values().chain([&program.root]);
+    let nodes = graphs.flat_map(|graph| &graph.nodes);
     nodes.map(|n| (n.node.clone(), (n.scope.clone(), n.loc.clone()))).collect()
 }
 

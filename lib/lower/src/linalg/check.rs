@@ -9,7 +9,7 @@ use m2m_mlir::{CmpF, CmpI, Value};
 use m2m_record::{DType, Node, ScalarKind};
 
 /// The truth of a number.
-fn truth<'c>(cx: &Cx<'c>, kind: ScalarKind, value: Value<'c>) -> Result<Value<'c>> {
+pub fn truth<'c>(cx: &Cx<'c>, kind: ScalarKind, value: Value<'c>) -> Result<Value<'c>> {
     let b = &cx.b;
     Ok(match kind {
         ScalarKind::Bool => value,
@@ -55,7 +55,7 @@ pub fn constrain_range<'c>(cx: &mut Cx<'c>, _: &Node, bound: &Bound) -> Result<V
 }
 
 /// The first element, which is the only one.
-fn only_element<'c>(cx: &Cx<'c>, tensor: Value<'c>, rank: usize) -> Result<Value<'c>> {
+pub fn only_element<'c>(cx: &Cx<'c>, tensor: Value<'c>, rank: usize) -> Result<Value<'c>> {
     let zero = cx.b.const_index(0)?;
     Ok(cx.b.extract(tensor, &vec![zero; rank])?)
 }

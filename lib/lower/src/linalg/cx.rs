@@ -54,6 +54,14 @@ pub enum Val<'c> {
     None,
 }
 
+/// What is known inside one graph.
+#[derive(Default)]
+pub struct Scope<'c> {
+    symbols: Symbols<'c>,
+    values: HashMap<String, Val<'c>>,
+    used: HashSet<String>,
+}
+
 /// The state of an emission.
 pub struct Cx<'c> {
     /// Where operations go.
@@ -68,6 +76,24 @@ impl<'c> Cx<'c> {
     /// Nothing defined yet.
     pub fn new(b: Builder<'c>) -> Self {
         Cx { b: Rc::new(b), symbols: Symbols::default(), values: HashMap::new(), used: HashSet::new() }
+    }
+
+    /// Begins a graph with names of its own; gives what [`Cx::leave`] goes back to. Symbols of the graph around it stay
+    /// known, unless its values are not: inside a function.
+    pub fn enter(&mut self, graph: &Graph, is_function: bool) -> Scope<'c> {
+        let symbols = if is_function { Symbols::default() } else { self.symbols.clone() };
+        let outer = Scope {
+            symbols: std::mem::replace(&mut self.symbols, symbols),
+            values: std::mem::take(&mut self.values),
+            used: std::mem::take(&mut self.used),
+        };
+        self.note_uses(graph);
+        outer
+    }
+
+    /// Ends a graph.
+    pub fn leave(&mut self, outer: Scope<'c>) {
+        (self.symbols, self.values, self.used) = (outer.symbols, outer.values, outer.used);
     }
 
     /// Notes which values the graph uses, so that rules need not compute the others.

@@ -11,7 +11,7 @@ use m2m_tensor::expr::Cmp;
 use std::collections::HashMap;
 
 /// Values of symbols and of expressions over them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Symbols<'c> {
     values: HashMap<String, Value<'c>>,
     reals: HashMap<String, Value<'c>>,
@@ -26,6 +26,18 @@ impl<'c> Symbols<'c> {
     /// Says what a symbol for a float is, as an `f64` value.
     pub fn bind_real(&mut self, name: &str, value: Value<'c>) {
         self.reals.entry(name.to_owned()).or_insert(value);
+    }
+
+    /// Says what a symbol is from here on, whatever it was: an input of a nested graph has a value of its own.
+    pub fn rebind(&mut self, name: &str, kind: ScalarKind, value: Value<'c>) {
+        if self.values.contains_key(name) || self.reals.contains_key(name) {
+            // Expressions that were computed may depend on it; symbols do not.
+            let is_symbol = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            self.values.retain(|text, _| is_symbol(text) && text != name);
+            self.reals.remove(name);
+        }
+        let values = if kind == ScalarKind::Float { &mut self.reals } else { &mut self.values };
+        values.insert(name.to_owned(), value);
     }
 
     /// Whether every symbol of an expression is bound.

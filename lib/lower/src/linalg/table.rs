@@ -8,8 +8,8 @@ use super::elementwise::binary::{self, Binary};
 use super::elementwise::select;
 use super::elementwise::unary::{self, Unary};
 use super::scalar::Compare;
-use super::{check, complex, conv, create, index, matmul, pad, pool, reduce, scan, scatter, sort, upsample, view};
-use crate::error::Result;
+use super::{check, complex, control, conv, create, index, matmul, pad, pool, reduce, scan, scatter, sort, upsample, view};
+use crate::error::{Error, Result};
 use m2m_aten::bind::Bound;
 use m2m_record::Node;
 
@@ -35,6 +35,7 @@ pub enum Family {
     Index,
     Check,
     Complex,
+    Control,
 }
 
 /// How an operator is lowered.
@@ -47,6 +48,7 @@ pub enum Kind {
     Compare(Compare),
     Logical(Binary),
     Rule(Rule),
+    Control(control::Rule),
 }
 
 /// One operator.
@@ -71,6 +73,7 @@ impl Row {
             Kind::Compare(op) => binary::lower_compare(cx, node, bound, op),
             Kind::Logical(body) => binary::lower_logical(cx, node, bound, body),
             Kind::Rule(rule) => rule(cx, node, bound),
+            Kind::Control(_) => Err(Error::Graph(format!("{} is called outside a walk", self.op))),
         }
     }
 }
@@ -106,6 +109,10 @@ const fn logical(op: &'static str, body: Binary) -> Row {
 
 const fn rule(op: &'static str, family: Family, emits: &'static str, rule: Rule) -> Row {
     row(op, family, emits, Kind::Rule(rule))
+}
+
+const fn control(op: &'static str, emits: &'static str, rule: control::Rule) -> Row {
+    row(op, Family::Control, emits, Kind::Control(rule))
 }
 
 /// All rows, sorted by operator.
@@ -391,6 +398,13 @@ pub const TABLE: &[Row] = &[
     rule("aten.view_as_complex.default", Family::Complex, "linalg.generic", complex::view_as_complex),
     rule("aten.view_as_real.default", Family::Complex, "linalg.generic", complex::view_as_real),
     rule("aten.where.self", Family::Select, "linalg.generic", select::where_self),
+    control("higher_order.associative_scan", "scf.for", control::associative_scan),
+    control("higher_order.cond", "scf.if", control::cond),
+    control("higher_order.invoke_subgraph", "func.call", control::invoke_subgraph),
+    control("higher_order.map", "scf.for", control::map),
+    control("higher_order.map_impl", "scf.for", control::map),
+    control("higher_order.scan", "scf.for", control::scan),
+    control("higher_order.while_loop", "scf.while", control::while_loop),
 ];
 
 /// The support table as text, one operator a line, sorted: operator, family, and the operation that its result comes

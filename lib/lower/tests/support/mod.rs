@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use m2m_aten::Prepared;
 use m2m_graph::Graph;
 use m2m_lower::linalg::{Failure, Options, Places, emit};
 use m2m_mlir::jit::{Argument, Outcome, Output, Program};
@@ -60,6 +61,11 @@ pub fn tensor<T: Element>(dims: &[i64], elements: &[T]) -> Tensor {
 }
 
 impl Tensor {
+    /// It as an argument of a call.
+    pub fn argument(&self) -> Argument<'_> {
+        Argument::Tensor { data: &self.bytes, dims: &self.dims }
+    }
+
     /// The same, declared with expressions for its dimensions.
     pub fn declared(self, shape: &[&str]) -> Self {
         Tensor { shape: dims(shape), ..self }
@@ -134,7 +140,8 @@ fn module(op: &str, args: Vec<Arg>, inputs: &[Tensor], results: &[Type]) -> Resu
 /// The text of a graph's module, verified.
 pub fn print(graph: &Graph, form: m2m_mlir::Form) -> Result<Vec<u8>, Failure> {
     let context = m2m_mlir::context();
-    let emitted = emit(&context, graph, &Places::new(), Options::default())?;
+    let prepared = Prepared { graph: graph.clone(), ..Prepared::default() };
+    let emitted = emit(&context, &prepared, &Places::new(), Options::default())?;
     m2m_mlir::verify(&context, &emitted.module).unwrap_or_else(|e| panic!("{}: {e}", graph.nodes[0].op));
     Ok(m2m_mlir::print(&emitted.module, form, m2m_mlir::Locations::Omit).unwrap())
 }
@@ -147,7 +154,7 @@ pub fn run(op: &str, args: Vec<Arg>, inputs: &[Tensor], results: &[Type]) -> Vec
 /// Runs an operator, which may fail.
 pub fn outcome(op: &str, args: Vec<Arg>, inputs: &[Tensor], results: &[Type]) -> Result<Outcome, m2m_mlir::Error> {
     let module = module(op, args, inputs, results).unwrap_or_else(|e| panic!("{op}: {e:?}"));
-    let arguments: Vec<_> = inputs.iter().map(|t| Argument::Tensor { data: &t.bytes, dims: &t.dims }).collect();
+    let arguments: Vec<_> = inputs.iter().map(Tensor::argument).collect();
     Program::compile(&module, "forward", m2m_mlir::jit::Options::default())?.run(&arguments)
 }
 

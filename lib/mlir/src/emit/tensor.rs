@@ -189,6 +189,35 @@ impl<'c> Builder<'c> {
         self.slice("tensor.insert_slice", &[part, whole], [offsets, sizes, strides], whole.r#type())
     }
 
+    /// Row `index` of a tensor, without its first axis: a `tensor.extract_slice` of lower rank.
+    pub fn extract_row(&self, tensor: Value<'c>, index: Value<'c>) -> Result<Value<'c>, Error> {
+        let (at, sizes) = self.row(tensor, index)?;
+        let row = types::tensor(&numbers(&sizes[1..]), types::element(tensor.r#type()));
+        if holds_nothing(&sizes) {
+            return self.empty(&sizes[1..], types::element(tensor.r#type()));
+        }
+        let strides = vec![Size::Static(1); sizes.len()];
+        self.slice("tensor.extract_slice", &[tensor], [&at, &sizes, &strides], row)
+    }
+
+    /// Puts a tensor in place of row `index` of another, which has one axis more in front.
+    pub fn insert_row(&self, row: Value<'c>, whole: Value<'c>, index: Value<'c>) -> Result<Value<'c>, Error> {
+        let (at, sizes) = self.row(whole, index)?;
+        self.insert_slice(row, whole, &at, &sizes, &vec![Size::Static(1); sizes.len()])
+    }
+
+    /// Offsets and sizes of a row.
+    fn row(&self, tensor: Value<'c>, index: Value<'c>) -> Result<(Vec<Size<'c>>, Vec<Size<'c>>), Error> {
+        let mut sizes = self.sizes(tensor)?;
+        let Some(rows) = sizes.first_mut() else {
+            return Err(operand_error("tensor.extract_slice", "a tensor with at least one axis", tensor));
+        };
+        *rows = Size::Static(1);
+        let mut at = vec![Size::Static(0); sizes.len()];
+        at[0] = Size::Value(index);
+        Ok((at, sizes))
+    }
+
     fn slice(
         &self,
         name: &str,
