@@ -23,6 +23,7 @@ set edit:completion:arg-completer[m2m-run] = {|@words|
             cand --entry 'The function to call in the file of --module'
             cand --inputs 'safetensors or npz file with in_0, in_1, ... or the inputs'' names'
             cand --random 'Make the inputs: typed, in the ranges that the graph allows, the same for the same seed'
+            cand --seed 'Seed of the random operators; the numbers of the two engines differ'
             cand --weights 'safetensors file with weights under their qualified names, for a program that came without them'
             cand --scalar 'A scalar input: `in_2=5`, `in_0=0.5`, `in_1=true`; may be repeated'
             cand --golden 'Write the outputs to a safetensors file'

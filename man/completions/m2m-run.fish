@@ -4,6 +4,7 @@ complete -c m2m-run -l module -d 'Execute this MLIR file instead, all of whose a
 complete -c m2m-run -l entry -d 'The function to call in the file of --module' -r
 complete -c m2m-run -l inputs -d 'safetensors or npz file with in_0, in_1, ... or the inputs\' names' -r -F
 complete -c m2m-run -l random -d 'Make the inputs: typed, in the ranges that the graph allows, the same for the same seed' -r
+complete -c m2m-run -l seed -d 'Seed of the random operators; the numbers of the two engines differ' -r
 complete -c m2m-run -l weights -d 'safetensors file with weights under their qualified names, for a program that came without them' -r -F
 complete -c m2m-run -l scalar -d 'A scalar input: `in_2=5`, `in_0=0.5`, `in_1=true`; may be repeated' -r
 complete -c m2m-run -l golden -d 'Write the outputs to a safetensors file' -r -F

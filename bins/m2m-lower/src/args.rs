@@ -13,6 +13,9 @@ Takes the current graph of a record stream, makes it functional, decomposes what
 function in linalg on tensors. The stream gets the prepared graph, an elimination for everything that vanished, the module, \
 and for each prepared node the operations that it became. MLIR's verifier has accepted the module before it is written.
 
+Graphs that the program calls (cond, while_loop, map, scan) become structured control flow, and functions where several \
+calls share one. Random operators draw from Philox 4x32-10: the seed is the function's last argument.
+
 An operator without a rule is an error that names node and operator. One run reports all of them; then there is no module, \
 the stream ends with status failed, and the exit status is 1.";
 

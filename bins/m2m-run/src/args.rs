@@ -67,6 +67,10 @@ pub struct Args {
     #[arg(long, value_name = "SEED")]
     pub random: Option<u64>,
 
+    /// Seed of the random operators; the numbers of the two engines differ
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+
     /// safetensors file with weights under their qualified names, for a program that came without them
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,

@@ -30,9 +30,7 @@ pub fn execute(
     root: Option<&Path>,
 ) -> Result<Done, Vec<Error>> {
     let engine = Engine::start(args.threads).map_err(|error| vec![error])?;
-    if let Some(seed) = args.random {
-        engine.seed(seed).map_err(|error| vec![error])?;
-    }
+    engine.seed(args.seed).map_err(|error| vec![error])?;
     let tensor = |key: &str| {
         let view = inputs.get(key);
         view.map(|view| engine.copied(view.dtype, &view.dims(), view.bytes)).transpose()

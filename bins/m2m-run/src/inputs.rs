@@ -4,7 +4,7 @@ use crate::args::Args;
 use crate::error::Error;
 use crate::execute::{Scalar, parse_scalar};
 use crate::golden::Named;
-use crate::plan::Story;
+use crate::plan::{SEED, Story};
 use crate::tensors::{TensorFile, TensorView};
 use m2m_graph::Program;
 use m2m_record::DType;
@@ -30,7 +30,9 @@ pub struct Inputs {
 impl Inputs {
     /// What the flags ask for; without any, what the stream's last golden record has.
     pub fn of(args: &Args, story: &Story, graph: Option<&Program>, root: Option<&Path>) -> Result<Self, Error> {
-        let scalars = args.scalars.iter().map(|text| parse_scalar(text)).collect::<Result<_, _>>()?;
+        let mut scalars: HashMap<_, _> =
+            args.scalars.iter().map(|text| parse_scalar(text)).collect::<Result<_, _>>()?;
+        scalars.insert(SEED.to_owned(), Scalar::Int(args.seed.cast_signed()));
         let weights = args.weights.as_deref().map(TensorFile::open).transpose()?;
         let mut inputs = Inputs { scalars, weights, ..Inputs::default() };
         match (&args.inputs, args.random) {

@@ -12,6 +12,9 @@ use m2m_tensor::MappedFile;
 use std::collections::HashMap;
 use std::path::Path;
 
+/// The name of the argument that a module with random operators takes its seed by.
+pub const SEED: &str = "seed";
+
 /// An argument of the entry.
 #[derive(Debug, Clone)]
 pub struct Slot {
@@ -155,7 +158,8 @@ impl Story {
             let is_input = matches!(argument.role, InputRole::UserInput | InputRole::ConstantInput);
             let key = if is_input { self.leaf(&argument.value) } else { argument.target.clone() };
             let data = if is_input { None } else { self.data(argument) };
-            let name = key.unwrap_or_else(|| argument.value.clone());
+            let is_seed = argument.role == InputRole::Seed;
+            let name = if is_seed { SEED.to_owned() } else { key.unwrap_or_else(|| argument.value.clone()) };
             slots.push(Slot { name, data, ty: Some(argument.ty.clone()) });
         }
         let targets = self.targets(&module.results);

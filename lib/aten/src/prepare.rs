@@ -5,8 +5,8 @@
 //! that cannot be handled is reported, not only the first. Graphs that nodes call are prepared alike (`region`).
 
 mod memory;
-mod strided;
 mod region;
+mod strided;
 
 use crate::decompose;
 use crate::error::Error;
@@ -156,11 +156,12 @@ impl<'p> Preparer<'p> {
         let mark = self.state.rewriter.nodes().len();
         let Err(error) = self.node(node, mark) else { return };
         self.state.rewriter.truncate(mark);
+        let (scope, loc) = self.task.program.places.of_node(node);
         self.unsupported.push(Unsupported {
             node: node.node.clone(),
             op: node.op.clone(),
-            scope: node.scope.clone(),
-            loc: node.loc.clone(),
+            scope: scope.map(str::to_owned),
+            loc: loc.map(str::to_owned),
             reason: error.to_string(),
         });
         // The rest is still looked at, as if this node had been handled.

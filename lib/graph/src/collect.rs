@@ -1,11 +1,13 @@
 //! Collects the current graph while a stream passes.
 //!
-//! The current graph is the root sealed last, with the nested graphs that came before it. Only its bytes are kept.
+//! The current graph is the root sealed last, with the nested graphs that came before it. Only its bytes are kept; of the
+//! stage before, where each node comes from in the source.
 
 use crate::graph::Graph;
+use crate::place::Places;
 use crate::verify::{Fault, verify};
 use indexmap::IndexMap;
-use m2m_record::{Body, File, Line, graph, reader};
+use m2m_record::{Body, File, Line, Node, NodePlace, graph, reader};
 
 /// Why a stream's graphs cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +39,16 @@ pub struct Program {
     pub files: IndexMap<String, File>,
     /// Stages of all root graphs so far.
     pub stages: Vec<String>,
+    /// Scope and location of the nodes that a node of the current graph may come from, and of its own nodes.
+    pub places: Places,
+}
+
+impl Program {
+    /// A node with the scope and location that it or its origins have: what `--where` sees.
+    pub fn completed(&self, node: &Node) -> Node {
+        let (scope, loc) = self.places.of_node(node);
+        Node { scope: scope.map(str::to_owned), loc: loc.map(str::to_owned), ..node.clone() }
+    }
 }
 
 /// The kinds of lines that a graph has.
@@ -60,6 +72,7 @@ pub struct Collector {
     is_root: bool,
     files: IndexMap<String, File>,
     stages: Vec<String>,
+    places: Places,
 }
 
 impl Collector {
@@ -74,6 +87,7 @@ impl Collector {
             graph::Graph::KIND => {
                 let opened: graph::Graph = self.parse(line)?;
                 if self.is_complete {
+                    self.places = self.places_of_nodes()?;
                     self.lines = Lines::default();
                     self.is_complete = false;
                 }
@@ -92,6 +106,22 @@ impl Collector {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Where the nodes of the graphs that are kept come from.
+    fn places_of_nodes(&self) -> Result<Places, Error> {
+        let mut places = Places::default();
+        let mut start = 0;
+        for (number, kind, end) in &self.lines.ends {
+            let bytes = self.lines.bytes.get(start..*end).unwrap_or_default();
+            start = *end;
+            if KINDS.get(*kind) == Some(&Node::KIND) {
+                let fail = |message: String| Error::Line { number: *number, message };
+                let node: NodePlace = reader::parse_line(bytes).map_err(fail)?;
+                places.add(&node, &self.places);
+            }
+        }
+        Ok(places)
     }
 
     fn parse<R: Body>(&self, line: &Line<'_>) -> Result<R, Error> {
@@ -126,7 +156,8 @@ impl Collector {
             }
         }
         let (_, root) = graphs.pop().ok_or(Error::NoGraph)?;
-        let program = Program { root, nested: graphs, files: self.files, stages: self.stages };
+        let places = self.places.with_nodes(graphs.values().chain([&root]).flat_map(|graph| &graph.nodes));
+        let program = Program { root, nested: graphs, files: self.files, stages: self.stages, places };
         verify(&program)?;
         Ok(program)
     }

@@ -5,11 +5,13 @@
 
 mod collect;
 mod graph;
+mod place;
 mod prune;
 mod rewrite;
 mod verify;
 
 pub use collect::{Collector, Error, Program};
 pub use graph::Graph;
+pub use place::Places;
 pub use rewrite::{Accounting, Emit, Rewriter};
 pub use verify::{Fault, verify};

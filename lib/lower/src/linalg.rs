@@ -18,6 +18,7 @@ mod matmul;
 mod outline;
 mod pad;
 mod pool;
+mod random;
 mod reduce;
 mod scalar;
 mod scan;
@@ -30,5 +31,5 @@ mod upsample;
 mod view;
 mod walk;
 
-pub use emit::{Emitted, Failure, Options, Places, WeightBinding, emit};
+pub use emit::{Emitted, Failure, Options, WeightBinding, emit};
 pub use table::{Family, Row, TABLE, find, list_ops};

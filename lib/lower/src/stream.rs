@@ -1,7 +1,7 @@
 //! The whole of `m2m-lower`: a stream in; the stream with a prepared graph and a module, or the module alone, out.
 
 use crate::error::{Error, Refusal};
-use crate::linalg::{self, Emitted, Failure, Places};
+use crate::linalg::{self, Emitted, Failure};
 use m2m_aten::prepare::{Prepared, Unsupported, prepare};
 use m2m_graph::{Collector, Program};
 use m2m_mlir::{Form, Locations, print, verify};
@@ -138,8 +138,7 @@ fn emit<'c>(
     prepared: &Prepared,
     options: Options,
 ) -> Result<Result<Emitted<'c>, Vec<Diagnostic>>, StreamError> {
-    let places = places(program);
-    match linalg::emit(context, prepared, &places, options.linalg) {
+    match linalg::emit(context, prepared, &program.places, options.linalg) {
         Ok(emitted) => {
             verify(context, &emitted.module).map_err(Error::from)?;
             Ok(Ok(emitted))
@@ -147,13 +146,6 @@ fn emit<'c>(
         Err(Failure::Refused(refusals)) => Ok(Err(refusals.iter().map(refusal).collect())),
         Err(Failure::Broken(error)) => Err(error.into()),
     }
-}
-
-/// Where the nodes of the current graph come from in the source.
-fn places(program: &Program) -> Places {
-    let graphs = program.nested.values().chain([&program.root]);
-    let nodes = graphs.flat_map(|graph| &graph.nodes);
-    nodes.map(|n| (n.node.clone(), (n.scope.clone(), n.loc.clone()))).collect()
 }
 
 fn tool(version: &str, options: Options) -> Tool {

@@ -5,9 +5,9 @@
 mod support;
 
 use m2m_aten::Prepared;
-use m2m_graph::Graph;
-use m2m_lower::linalg::{Options, Places, emit};
-use m2m_mlir::jit::{Argument, Program};
+use m2m_graph::{Graph, Places};
+use m2m_lower::linalg::{Options, emit};
+use m2m_mlir::jit::Program;
 use m2m_mlir::{Form, Locations};
 use m2m_record::{Arg, DType, Lowered, Node, Type, TypedValue};
 use support::{Tensor, elements, graph, result, tensor, x};
@@ -31,7 +31,7 @@ fn then(graph: &mut Graph, op: &str, args: Vec<Arg>, value: &str, ty: Type) {
 /// The module's text and what became of each node.
 fn lower(prepared: &Prepared) -> (String, Vec<Lowered>) {
     let context = m2m_mlir::context();
-    let emitted = emit(&context, prepared, &Places::new(), Options::default()).unwrap();
+    let emitted = emit(&context, prepared, &Places::default(), Options::default()).unwrap();
     m2m_mlir::verify(&context, &emitted.module).unwrap();
     let text = m2m_mlir::print(&emitted.module, Form::Generic, Locations::Omit).unwrap();
     (String::from_utf8(text).unwrap(), emitted.lowered)

@@ -166,7 +166,7 @@ pub struct Guard {
     pub message: Option<String>,
 }
 
-/// What an input is for, in the export schema's words.
+/// What an input is for, in the export schema's words; and the seed, which only modules take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the export schema's own words")]
@@ -178,6 +178,7 @@ pub enum InputRole {
     ConstantInput,
     CustomObj,
     Token,
+    Seed,
 }
 
 /// An input of a graph.
@@ -321,6 +322,22 @@ pub struct Node {
     pub loc: Option<String>,
 }
 
+/// Where a node comes from: the part of a [`Node`] that tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodePlace {
+    /// `STAGE:N`.
+    pub node: String,
+    /// Nodes or inputs of the previous stage.
+    #[serde(default)]
+    pub origins: Vec<String>,
+    /// The module path.
+    #[serde(default)]
+    pub scope: Option<String>,
+    /// `file.py:line`.
+    #[serde(default)]
+    pub loc: Option<String>,
+}
+
 /// What an output is for, in the export schema's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -386,6 +403,7 @@ body!(
     Guard = "guard",
     Input = "input",
     Node = "node",
+    NodePlace = "node",
     Output = "output",
     Seal = "seal",
 );

@@ -31,8 +31,8 @@ pub use data::{ByteOrder, Data};
 pub use dtype::DType;
 pub use framing::{Begin, End, Status, Tool, ToolInput};
 pub use graph::{
-    Extra, File, Graph, Guard, Input, InputRole, ModuleCall, Node, Output, OutputItem, OutputRole, Pytree, Return,
-    Seal, Source, Symbol, Tree, TypedValue,
+    Extra, File, Graph, Guard, Input, InputRole, ModuleCall, Node, NodePlace, Output, OutputItem, OutputRole, Pytree,
+    Return, Seal, Source, Symbol, Tree, TypedValue,
 };
 pub use number::{Float, Integer, Scalar};
 pub use outcome::{Argument, Diagnostic, Elimination, Golden, Lowered, Module, ModuleResult, Severity, Tensor};

@@ -115,7 +115,7 @@ fn value(engine: &Engine, session: &Session<'_>, state: &State, input: &Input) -
         }
         InputRole::ConstantInput => input.literal.as_ref().map_or(Ok(Value::None), constant),
         InputRole::UserInput => user_input(engine, session, input),
-        InputRole::CustomObj | InputRole::Token => Ok(Value::None),
+        InputRole::CustomObj | InputRole::Token | InputRole::Seed => Ok(Value::None),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Scaled dot-product attention.
 
-use super::need_rank;
 use super::softmax::safe_softmax;
+use super::{need_rank, random};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -16,12 +16,6 @@ pub(super) fn attention(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (q, k, v) = (e.tensor(b, "query")?, e.tensor(b, "key")?, e.tensor(b, "value")?);
     [&q, &k, &v].into_iter().try_for_each(|x| need_rank(b.op(), x, 2))?;
     let (dtype, _) = e.result(b, 0)?;
-    if b.float("dropout_p")? != 0.0 {
-        return Err(Error::unsupported(format!(
-            "attention with dropout_p={} draws random numbers",
-            b.float("dropout_p")?
-        )));
-    }
     let (q, mut k, mut v) = (e.widen(&q)?, e.widen(&k)?, e.widen(&v)?);
     if b.bool("enable_gqa")? {
         k = repeat_heads(e, &k, &q)?;
@@ -38,8 +32,19 @@ pub(super) fn attention(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let is_masked = mask.is_some();
     let scores = masked(e, &scores, mask, b.bool("is_causal")?)?;
     let weights = if is_masked { safe_softmax(e, &scores)? } else { plain_softmax(e, &scores)? };
+    let weights = dropped(e, b, weights)?;
     let y = super::matmul::product(e, &weights, &v)?;
     one(e.to_dtype(&y, dtype)?)
+}
+
+/// Attention weights after dropout with probability `dropout_p`.
+fn dropped(e: &mut Expander<'_, '_>, b: &Bound<'_>, weights: V) -> Result<V, Error> {
+    let p = b.float("dropout_p")?;
+    if p == 0.0 {
+        return Ok(weights);
+    }
+    let mask = random::kept(e, &weights.shape, p)?;
+    random::scaled(e, &weights, &mask, p)
 }
 
 /// `1 / sqrt(E)`
@@ -110,9 +115,6 @@ pub(super) fn flash_for_cpu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results 
     let (q, k, v) = (e.tensor(b, "query")?, e.tensor(b, "key")?, e.tensor(b, "value")?);
     [&q, &k, &v].into_iter().try_for_each(|x| need_rank(b.op(), x, 2))?;
     let (dtype, _) = e.result(b, 0)?;
-    if b.float("dropout_p")? != 0.0 {
-        return Err(Error::unsupported("attention with dropout draws random numbers"));
-    }
     let (q, k, v) = (e.widen(&q)?, e.widen(&k)?, e.widen(&v)?);
     let scale = match b.float_or("scale")? {
         Some(scale) => O::from(scale),
@@ -124,6 +126,7 @@ pub(super) fn flash_for_cpu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results 
     let mask = e.opt_tensor(b, "attn_mask")?;
     let scores = masked(e, &scores, mask, b.bool("is_causal")?)?;
     let weights = safe_softmax(e, &scores)?;
+    let weights = dropped(e, b, weights)?;
     let y = super::matmul::product(e, &weights, &v)?;
     let y = e.to_dtype(&y, dtype)?;
     let (lse_dtype, lse_shape) = e.result(b, 1)?;

@@ -1,6 +1,7 @@
 //! Calls that compute nothing: aliases, copies, casts to the dtype that is already there, dropout in evaluation,
 //! checks that the types already answer.
 
+use super::random;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -39,28 +40,29 @@ pub(super) fn cast(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     })
 }
 
-/// `y = x`, in evaluation or with probability 0; else it needs random numbers, and a program with them has no one
-/// result.
+/// `y = x`, in evaluation or with probability 0; else what [`random::dropout`] keeps, scaled.
 pub(super) fn dropout(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "input")?;
     let p = b.float("p")?;
     if b.bool("train")? && p != 0.0 {
-        return Err(Error::unsupported(format!(
-            "dropout with p={p} in training draws random numbers; export after model.eval()"
-        )));
+        return one(random::dropout(e, b, &x, p)?);
     }
     e.prove("identity", format!("dropout in evaluation is the identity, so that its result is {}", x.name));
     one(x)
 }
 
-/// `y, mask = x, true` in evaluation.
+/// `y, mask = x, true` in evaluation or with probability 0; else `x mask / (1 - p), mask`.
 pub(super) fn native_dropout(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "input")?;
     let train = !matches!(b.arg("train")?, Arg::Bool(false));
-    if train && b.float("p")? != 0.0 {
-        return Err(Error::unsupported("dropout in training draws random numbers; export after model.eval()"));
-    }
+    let p = b.float("p")?;
     let (dtype, shape) = e.result(b, 1)?;
+    if train && p != 0.0 {
+        let mask = random::kept(e, &shape, p)?;
+        let y = random::scaled(e, &x, &mask, p)?;
+        let mask = e.to_dtype(&mask, dtype)?;
+        return Ok(vec![Some(y), Some(mask)]);
+    }
     let mask = e.full(&shape, dtype, true)?;
     e.prove("identity", format!("dropout in evaluation is the identity, so that its result is {}", x.name));
     Ok(vec![Some(x), Some(mask)])

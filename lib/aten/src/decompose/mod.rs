@@ -21,6 +21,7 @@ mod matmul;
 mod norm;
 mod pool;
 mod quantized;
+mod random;
 mod recurrent;
 mod reduce;
 mod scatter;

@@ -3,7 +3,7 @@
 //! Each layer and direction has weights `w_ih [G·H, I]`, `w_hh [G·H, H]` and, with biases, `b_ih`, `b_hh [G·H]`; the
 //! input is `[T, B, I]`. Equations: `torch.nn.LSTM`, `torch.nn.GRU`, `torch.nn.RNN`.
 
-use super::need_rank;
+use super::{need_rank, random};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results};
@@ -47,11 +47,7 @@ pub(super) fn rnn(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 
 fn layers(e: &mut Expander<'_, '_>, b: &Bound<'_>, cell: Cell) -> Results {
     let mut x = e.tensor(b, "input")?;
-    if b.bool("train")? && b.float("dropout")? != 0.0 {
-        return Err(Error::unsupported(
-            "dropout between recurrent layers draws random numbers; export after model.eval()",
-        ));
-    }
+    let dropout = if b.bool("train")? { b.float("dropout")? } else { 0.0 };
     let states = if cell == Cell::Lstm { e.tensors(b, "hx")? } else { vec![e.tensor(b, "hx")?] };
     let params = e.tensors(b, "params")?;
     [&x].into_iter().chain(&states).try_for_each(|v| need_rank(b.op(), v, 3))?;
@@ -84,6 +80,11 @@ fn layers(e: &mut Expander<'_, '_>, b: &Bound<'_>, cell: Cell) -> Results {
             lasts.iter_mut().zip(last).for_each(|(all, one)| all.push(one));
         }
         x = e.cat(&outputs, 2)?;
+        // Dropout stands between layers, not behind the last.
+        if dropout != 0.0 && layer + 1 < count {
+            let mask = random::kept(e, &x.shape, dropout)?;
+            x = random::scaled(e, &x, &mask, dropout)?;
+        }
     }
     if batch_first {
         x = e.transpose(&x, 0, 1)?;

@@ -149,7 +149,9 @@ pub(crate) fn shares(b: &Bound<'_>, old_input: &TensorType, result: &Type) -> Op
     let Type::Tensor(result) = result else { return Some(false) };
     let name = b.op().split('.').nth(1).unwrap_or("");
     match name {
-        "dropout" | "alpha_dropout" | "feature_dropout" | "feature_alpha_dropout" => Some(true),
+        "dropout" | "alpha_dropout" | "feature_dropout" | "feature_alpha_dropout" => {
+            Some(!b.bool("train").unwrap_or(true) || b.float("p") == Ok(0.0))
+        }
         "type_as" => Some(result.dtype == old_input.dtype),
         "to" => Some(result.dtype == old_input.dtype && !b.bool("copy").unwrap_or(false)),
         "contiguous" => Some(old_input.strides.is_none()),

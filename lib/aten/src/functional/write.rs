@@ -33,10 +33,12 @@ pub(crate) fn functional_name(op: &str) -> Result<String, Error> {
         "__ixor__" => "bitwise_xor",
         "__ilshift__" => "__lshift__",
         "__irshift__" => "__rshift__",
+        "normal_" => "normal_functional",
         _ => name.trim_end_matches('_'),
     };
     // Overloads that are called otherwise; `pow.Scalar` even means something else.
     let overload = match (plain, overload) {
+        ("bernoulli", "float") => "p",
         ("floor_divide", "Tensor") => "default",
         ("ldexp", "default") => "Tensor",
         ("pow", "Scalar") => "Tensor_Scalar",

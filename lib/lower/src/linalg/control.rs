@@ -176,7 +176,7 @@ pub fn cond<'c>(cx: &mut Cx<'c>, walk: &mut Walk<'_>, node: &Node) -> Result<Vec
     let result_types = types_of(cx, &types)?;
     let values = regions(cx, "scf.if", &[condition], &result_types, &[vec![], vec![]], |cx, region, _| {
         let graph = if region == 0 { yes } else { no };
-        let outputs = walk.call(cx, graph, given.clone())?;
+        let outputs = walk.call(cx, graph, given.clone(), None)?;
         walk.begin(cx, node);
         let values = yielded(cx, outputs, &types)?;
         terminate(cx, walk, node, "scf.yield", &values)
@@ -194,17 +194,27 @@ pub fn while_loop<'c>(cx: &mut Cx<'c>, walk: &mut Walk<'_>, node: &Node) -> Resu
     let additional = list(rest.first()).ok_or_else(|| malformed(node, expected))?;
     let types = carried_types(walk.graph(body)?, carried.len())?;
     let types: Vec<&RecordType> = types.iter().collect();
-    let carried_types = types_of(cx, &types)?;
     let (carried, additional) = (operands(cx, carried)?, operands(cx, additional)?);
-    let inits = yielded(cx, carried, &types)?;
-    let arguments = [carried_types.clone(), carried_types.clone()];
-    let values = regions(cx, "scf.while", &inits, &carried_types, &arguments, |cx, region, values| {
+    let mut inits = yielded(cx, carried, &types)?;
+    let mut loop_types = types_of(cx, &types)?;
+    // Random numbers differ from round to round, so that rounds must be counted.
+    let is_counted = walk.is_random(walk.graph(condition)?) || walk.is_random(walk.graph(body)?);
+    if is_counted {
+        inits.push(cx.b.const_index(0)?);
+        loop_types.push(cx.b.index_type());
+    }
+    let arguments = [loop_types.clone(), loop_types.clone()];
+    let values = regions(cx, "scf.while", &inits, &loop_types, &arguments, |cx, region, values| {
         let mut given = values.iter().zip(&types).map(|(v, ty)| as_val(ty, *v)).collect::<Result<Vec<_>>>()?;
+        let round = values.last().copied().filter(|_| is_counted);
         given.extend(additional.iter().cloned());
-        let outputs = walk.call(cx, if region == 0 { condition } else { body }, given)?;
+        let outputs = walk.call(cx, if region == 0 { condition } else { body }, given, round)?;
         walk.begin(cx, node);
         if region == 1 {
-            let next = yielded(cx, outputs, &types)?;
+            let mut next = yielded(cx, outputs, &types)?;
+            if let Some(round) = round {
+                next.push(cx.b.addi(round, cx.b.const_index(1)?)?);
+            }
             return terminate(cx, walk, node, "scf.yield", &next);
         }
         let again = outputs.first().ok_or_else(|| Error::Graph("a condition without a value".into()))?;
@@ -289,7 +299,7 @@ impl Rows<'_> {
                 given.push(row_of(cx, t, at)?);
             }
             given.extend(others.iter().cloned());
-            let mut outputs = walk.call(cx, self.body, given)?;
+            let mut outputs = walk.call(cx, self.body, given, Some(at))?;
             walk.begin(cx, node);
             if outputs.len() < inputs.len() {
                 return Err(Error::Graph("a scan whose graph gives fewer values than it carries".into()));
@@ -360,7 +370,7 @@ pub fn associative_scan<'c>(cx: &mut Cx<'c>, walk: &mut Walk<'_>, node: &Node) -
             }
         }
         given.extend(others.iter().cloned());
-        let outputs = walk.call(cx, body, given)?;
+        let outputs = walk.call(cx, body, given, Some(at))?;
         walk.begin(cx, node);
         let rows = yielded(cx, outputs, &row_types)?;
         rows.into_iter().zip(values).map(|(row, whole)| Ok(cx.b.insert_row(row, *whole, at)?)).collect()
@@ -374,7 +384,7 @@ pub fn invoke_subgraph<'c>(cx: &mut Cx<'c>, walk: &mut Walk<'_>, node: &Node) ->
         return Err(malformed(node, "a graph, its name and operands"));
     };
     let given = operands(cx, given)?;
-    let outputs = walk.call(cx, body, given)?;
+    let outputs = walk.call(cx, body, given, None)?;
     walk.begin(cx, node);
     let values = yielded(cx, outputs, &results(node))?;
     spread(node, values)

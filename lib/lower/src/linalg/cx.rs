@@ -1,5 +1,6 @@
 //! What a rule works with: the graph's values as MLIR values, their PyTorch types, and sizes over symbols.
 
+use super::random::Source;
 use super::symbols::Symbols;
 use crate::error::{Error, Result};
 use m2m_graph::Graph;
@@ -60,6 +61,7 @@ pub struct Scope<'c> {
     symbols: Symbols<'c>,
     values: HashMap<String, Val<'c>>,
     used: HashSet<String>,
+    random: Option<Source<'c>>,
 }
 
 /// The state of an emission.
@@ -68,6 +70,8 @@ pub struct Cx<'c> {
     pub b: Rc<Builder<'c>>,
     /// What the graph's symbols are.
     pub symbols: Symbols<'c>,
+    /// Where random numbers come from; none in a graph without random operators.
+    pub random: Option<Source<'c>>,
     values: HashMap<String, Val<'c>>,
     used: HashSet<String>,
 }
@@ -75,17 +79,19 @@ pub struct Cx<'c> {
 impl<'c> Cx<'c> {
     /// Nothing defined yet.
     pub fn new(b: Builder<'c>) -> Self {
-        Cx { b: Rc::new(b), symbols: Symbols::default(), values: HashMap::new(), used: HashSet::new() }
+        let (symbols, values, used) = (Symbols::default(), HashMap::new(), HashSet::new());
+        Cx { b: Rc::new(b), symbols, random: None, values, used }
     }
 
     /// Begins a graph with names of its own; gives what [`Cx::leave`] goes back to. Symbols of the graph around it stay
     /// known, unless its values are not: inside a function.
-    pub fn enter(&mut self, graph: &Graph, is_function: bool) -> Scope<'c> {
+    pub fn enter(&mut self, graph: &Graph, is_function: bool, random: Option<Source<'c>>) -> Scope<'c> {
         let symbols = if is_function { Symbols::default() } else { self.symbols.clone() };
         let outer = Scope {
             symbols: std::mem::replace(&mut self.symbols, symbols),
             values: std::mem::take(&mut self.values),
             used: std::mem::take(&mut self.used),
+            random: std::mem::replace(&mut self.random, random),
         };
         self.note_uses(graph);
         outer
@@ -94,6 +100,7 @@ impl<'c> Cx<'c> {
     /// Ends a graph.
     pub fn leave(&mut self, outer: Scope<'c>) {
         (self.symbols, self.values, self.used) = (outer.symbols, outer.values, outer.used);
+        self.random = outer.random;
     }
 
     /// Notes which values the graph uses, so that rules need not compute the others.

@@ -5,10 +5,9 @@ use super::entry;
 use super::walk::{Walk, stash};
 use crate::error::{Error, Refusal, Result};
 use m2m_aten::Prepared;
-use m2m_graph::Graph;
+use m2m_graph::{Graph, Places};
 use m2m_mlir::{Builder, Context, Module, Type, Value, new_module};
 use m2m_record::{Arg, Argument, Lowered, ModuleResult, ScalarKind, Type as RecordType};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// How weights reach the function.
@@ -44,9 +43,6 @@ pub struct Emitted<'c> {
     pub entry: String,
 }
 
-/// Scope and location of nodes of the stage before, by node id.
-pub type Places = HashMap<String, (Option<String>, Option<String>)>;
-
 /// Emits a prepared program. Refusals of all nodes are collected; with any of them there is no module.
 pub fn emit<'c>(
     context: &'c Context,
@@ -58,10 +54,10 @@ pub fn emit<'c>(
     let module = new_module(context);
     let mut cx = Cx::new(Builder::new(context, &module));
     cx.note_uses(graph);
-    let arguments = entry::arguments(graph, options.binding);
+    let mut walk = Walk::new(prepared, places, options);
+    let arguments = entry::arguments(graph, options.binding, walk.is_random(graph));
     let results = entry::results(graph);
     let name = graph.entry.clone().unwrap_or_else(|| "forward".into());
-    let mut walk = Walk::new(prepared, places, options);
     let emitted = function(&mut cx, graph, &name, &arguments, &mut walk);
     let refusals = walk.refusals();
     if !refusals.is_empty() {

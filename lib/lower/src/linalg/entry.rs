@@ -2,6 +2,7 @@
 
 use super::cx::{Cx, Tensor, Val};
 use super::emit::WeightBinding;
+use super::random::Source;
 use crate::error::{Error, Result};
 use m2m_graph::Graph;
 use m2m_mlir::{CmpI, Type, Value, attr};
@@ -24,19 +25,27 @@ fn global_name(graph: &Graph, input: &Input) -> String {
     named.target.clone().unwrap_or_else(|| named.value.clone())
 }
 
+/// The last argument of a program with random operators.
+fn seed(graph: &Graph) -> Argument {
+    let names = || (1..).map(|n| if n == 1 { "seed".to_owned() } else { format!("seed.{n}") });
+    let types = graph.types();
+    let value = names().find(|name| !types.contains_key(name.as_str())).unwrap_or_default();
+    let ty = RecordType::Scalar { kind: ScalarKind::Int, expr: None };
+    Argument { value, role: InputRole::Seed, target: None, ty, data: None, global: None }
+}
+
 /// What the record says of each argument, in signature order. Literals are not arguments.
-pub fn arguments(graph: &Graph, binding: WeightBinding) -> Vec<Argument> {
+pub fn arguments(graph: &Graph, binding: WeightBinding, is_random: bool) -> Vec<Argument> {
     let inputs = graph.inputs.iter().filter(|i| is_argument(i));
-    inputs
-        .map(|i| Argument {
-            value: i.value.clone(),
-            role: i.role,
-            target: i.target.clone(),
-            ty: i.ty.clone(),
-            data: i.data.clone(),
-            global: (binding == WeightBinding::Iree && is_state(i.role)).then(|| global_name(graph, i)),
-        })
-        .collect()
+    let inputs = inputs.map(|i| Argument {
+        value: i.value.clone(),
+        role: i.role,
+        target: i.target.clone(),
+        ty: i.ty.clone(),
+        data: i.data.clone(),
+        global: (binding == WeightBinding::Iree && is_state(i.role)).then(|| global_name(graph, i)),
+    });
+    inputs.chain(is_random.then(|| seed(graph))).collect()
 }
 
 fn is_argument(input: &Input) -> bool {
@@ -108,6 +117,10 @@ pub fn define_inputs<'c>(cx: &mut Cx<'c>, graph: &Graph, arguments: &[Argument],
             }
             None => values.next().ok_or_else(|| Error::Graph("more inputs than arguments".into()))?,
         };
+        if argument.role == InputRole::Seed {
+            cx.random = Some(Source { seed: value, taken: 0 });
+            continue;
+        }
         let defined = match &argument.ty {
             RecordType::Tensor(t) => Val::Tensor(Tensor { value, dtype: t.dtype, shape: t.shape.clone() }),
             RecordType::Scalar { kind: ScalarKind::Int, expr } => {

@@ -4,6 +4,7 @@
 //! Graphs are equal when they have the same nodes up to the names of values. A function sees only its arguments, so that
 //! a graph which uses a symbol that no input of its own gives stays in place, as does one of few nodes.
 
+use super::walk::is_random;
 use m2m_aten::Prepared;
 use m2m_graph::Graph;
 use m2m_record::{Arg, Dim, Lowered, Node, Type};
@@ -66,7 +67,7 @@ impl<'w> Functions<'w> {
         for key in order {
             let group = groups.remove(&key).unwrap_or_default();
             let Some((first, rest)) = group.split_first().filter(|(_, rest)| !rest.is_empty()) else { continue };
-            if size(first, &graphs) < MIN_NODES || !is_self_contained(first) {
+            if size(first, &graphs) < MIN_NODES || !is_self_contained(first) || is_random(first, &graphs) {
                 continue;
             }
             group.iter().for_each(|graph| {

@@ -8,7 +8,10 @@ use super::elementwise::binary::{self, Binary};
 use super::elementwise::select;
 use super::elementwise::unary::{self, Unary};
 use super::scalar::Compare;
-use super::{check, complex, control, conv, create, index, matmul, pad, pool, reduce, scan, scatter, sort, upsample, view};
+use super::{
+    check, complex, control, conv, create, index, matmul, pad, pool, random, reduce, scan, scatter, sort, upsample,
+    view,
+};
 use crate::error::{Error, Result};
 use m2m_aten::bind::Bound;
 use m2m_record::Node;
@@ -36,6 +39,7 @@ pub enum Family {
     Check,
     Complex,
     Control,
+    Random,
 }
 
 /// How an operator is lowered.
@@ -322,6 +326,9 @@ pub const TABLE: &[Row] = &[
     rule("aten.prod.default", Family::Reduce, "linalg.reduce", reduce::prod),
     rule("aten.prod.dim_int", Family::Reduce, "linalg.reduce", reduce::prod),
     rule("aten.put.default", Family::Index, "scf.for", scatter::put::put),
+    rule("aten.rand.default", Family::Random, "linalg.generic", random::rand),
+    rule("aten.randint.low", Family::Random, "linalg.generic", random::randint),
+    rule("aten.randn.default", Family::Random, "linalg.generic", random::randn),
     rule("aten.real.default", Family::Complex, "linalg.generic", complex::real),
     unary_row("aten.reciprocal.default", unary::reciprocal),
     rule("aten.reflection_pad1d.default", Family::Resample, "linalg.generic", pad::reflection),

@@ -5,13 +5,13 @@
 
 use super::control;
 use super::cx::{Cx, Tensor, Val};
-use super::emit::{Options, Places};
+use super::emit::Options;
 use super::outline::Functions;
-use super::table::{self, Kind};
+use super::table::{self, Family, Kind};
 use crate::error::{Error, Refusal, Result};
 use m2m_aten::Prepared;
 use m2m_aten::bind::bind;
-use m2m_graph::Graph;
+use m2m_graph::{Graph, Places};
 use m2m_mlir::{Value, types};
 use m2m_record::{Arg, Lowered, Node, OutputItem, ScalarKind, Type as RecordType};
 use m2m_tensor::Expr;
@@ -74,7 +74,7 @@ impl<'w> Walk<'w> {
             let private = [("sym_visibility", m2m_mlir::attr::string(b.context(), "private"))];
             let done = b.function(&function.name, &arguments, &result_types, &private, |_, values| {
                 let inputs = graph.inputs.iter().zip(values).map(|(i, v)| control::as_val(&i.ty, *v));
-                let outer = cx.enter(graph, true);
+                let outer = cx.enter(graph, true, None);
                 let returned = inputs.collect::<Result<Vec<_>>>().and_then(|inputs| self.body(cx, graph, inputs));
                 let returned = returned.and_then(|vals| {
                     vals.into_iter().zip(&results).map(|(val, ty)| control::conformed(cx, val, ty)).collect()
@@ -90,8 +90,19 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// The values that a called graph gives for operands.
-    pub fn call<'c>(&mut self, cx: &mut Cx<'c>, id: &str, operands: Vec<Val<'c>>) -> Result<Vec<Val<'c>>> {
+    /// Whether a graph draws random numbers, or calls one that does.
+    pub fn is_random(&self, graph: &Graph) -> bool {
+        is_random(graph, &self.graphs)
+    }
+
+    /// The values that a called graph gives for operands, in round `at` of a loop, an `index`; `None` outside of loops.
+    pub fn call<'c>(
+        &mut self,
+        cx: &mut Cx<'c>,
+        id: &str,
+        operands: Vec<Val<'c>>,
+        at: Option<Value<'c>>,
+    ) -> Result<Vec<Val<'c>>> {
         let graph = self.graph(id)?;
         if operands.len() != graph.inputs.len() {
             let (found, expected) = (operands.len(), graph.inputs.len());
@@ -105,7 +116,13 @@ impl<'w> Walk<'w> {
             let values = cx.b.call(name, &operands, &types)?;
             return values.into_iter().zip(&results).map(|(v, ty)| control::as_val(ty, v)).collect();
         }
-        let outer = cx.enter(graph, false);
+        let random = if self.is_random(graph) {
+            let at = at.map_or_else(|| cx.b.const_index(0), Ok)?;
+            Some(cx.fork(at)?)
+        } else {
+            None
+        };
+        let outer = cx.enter(graph, false, random);
         let results = self.body(cx, graph, operands);
         cx.leave(outer);
         results
@@ -161,9 +178,9 @@ impl<'w> Walk<'w> {
 
     /// Says of what follows that it comes from a node.
     pub fn begin(&self, cx: &Cx<'_>, node: &Node) {
-        let (scope, loc) = node.origins.iter().find_map(|o| self.places.get(o)).cloned().unwrap_or_default();
-        let file = loc.as_deref().and_then(|l| l.rsplit_once(':')).and_then(|(f, line)| Some((f, line.parse().ok()?)));
-        cx.b.set_named_location(scope.as_deref().unwrap_or(&node.node), file);
+        let (scope, loc) = self.places.of_node(node);
+        let file = loc.and_then(|l| l.rsplit_once(':')).and_then(|(f, line)| Some((f, line.parse().ok()?)));
+        cx.b.set_named_location(scope.unwrap_or(&node.node), file);
         cx.b.set_tag(self.options.trace.then_some(node.node.as_str()));
     }
 
@@ -185,6 +202,15 @@ impl<'w> Walk<'w> {
         let bound = bind(node)?;
         row.lower(cx, node, &bound)
     }
+}
+
+/// Whether a graph draws random numbers, or calls one of `graphs` that does.
+pub fn is_random(graph: &Graph, graphs: &HashMap<&str, &Graph>) -> bool {
+    let called = |node: &Node| {
+        let ids = node.args.iter().filter_map(|arg| if let Arg::Graph(id) = arg { Some(id.as_str()) } else { None });
+        ids.filter_map(|id| graphs.get(id)).any(|graph| is_random(graph, graphs))
+    };
+    graph.nodes.iter().any(|node| table::find(&node.op).is_some_and(|row| row.family == Family::Random) || called(node))
 }
 
 /// Keeps an error that MLIR's builder would only pass on as one of its own.

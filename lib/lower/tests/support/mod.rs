@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use m2m_aten::Prepared;
-use m2m_graph::Graph;
-use m2m_lower::linalg::{Failure, Options, Places, emit};
+use m2m_graph::{Graph, Places};
+use m2m_lower::linalg::{Failure, Options, emit};
 use m2m_mlir::jit::{Argument, Outcome, Output, Program};
 use m2m_record::{
     Arg, DType, Dim, Float, Input, InputRole, Node, OutputItem, OutputRole, Symbol, TensorType, Type, TypedValue,
@@ -141,7 +141,7 @@ fn module(op: &str, args: Vec<Arg>, inputs: &[Tensor], results: &[Type]) -> Resu
 pub fn print(graph: &Graph, form: m2m_mlir::Form) -> Result<Vec<u8>, Failure> {
     let context = m2m_mlir::context();
     let prepared = Prepared { graph: graph.clone(), ..Prepared::default() };
-    let emitted = emit(&context, &prepared, &Places::new(), Options::default())?;
+    let emitted = emit(&context, &prepared, &Places::default(), Options::default())?;
     m2m_mlir::verify(&context, &emitted.module).unwrap_or_else(|e| panic!("{}: {e}", graph.nodes[0].op));
     Ok(m2m_mlir::print(&emitted.module, form, m2m_mlir::Locations::Omit).unwrap())
 }
