@@ -408,7 +408,6 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("aten.rot90.default", view::rot90),
     ("aten.round.decimals", elementwise::round),
     ("aten.rrelu.default", random::rrelu),
-    ("aten.rrelu.default", special::rrelu),
     ("aten.rrelu_with_noise_functional.default", special::rrelu),
     ("aten.rsub.Scalar", elementwise::rsub),
     ("aten.rsub.Tensor", elementwise::rsub),
