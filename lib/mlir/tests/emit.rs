@@ -261,3 +261,33 @@ fn convolution_maps_hold_strides_and_dilations() {
     });
     assert!(text.contains("d2 * 2 + d3 * 2"), "{text}");
 }
+
+/// One constant a value and function: in regions of loops too, but not in bodies of linalg operations, nor from one region
+/// in the next.
+#[test]
+fn constants_are_made_once_where_they_are_seen() {
+    let context = m2m_mlir::context();
+    let module = new_module(&context);
+    let b = Builder::new(&context, &module);
+    let done = b.function("f", &[b.index_type()], &[b.index_type()], &[], |b, arguments| {
+        let one = b.const_index(1)?;
+        assert_eq!(b.const_index(1)?, one);
+        assert_ne!(b.const_int(b.elem("i64")?, 1)?, one);
+        let is_less = b.cmpi(m2m_mlir::CmpI::Slt, arguments[0], one)?;
+        let inner = |b: &Builder<'_>| {
+            let two = b.const_index(2)?;
+            let sum = b.addi(two, b.const_index(1)?)?;
+            Ok(vec![sum])
+        };
+        let picked = b.if_else(is_less, &[b.index_type()], inner, inner)?;
+        let out = b.empty(&[4.into()], b.index_type())?;
+        b.elementwise(&[], out, |b, _| b.addi(b.index(0)?, b.const_index(1)?))?;
+        Ok(vec![b.addi(picked[0], b.const_index(2)?)?])
+    });
+    done.expect("every operation is right");
+    m2m_mlir::verify(&context, &module).expect("values are used where they are seen");
+    let text = print(&module, Form::Generic, Locations::Omit).expect("a module prints");
+    let text = String::from_utf8(text).expect("MLIR is UTF-8");
+    let count = |value: &str| text.matches(&format!("arith.constant\"() <{{value = {value}}}>")).count();
+    assert_eq!((count("1 : index"), count("2 : index"), count("1 : i64")), (2, 3, 1), "{text}");
+}

@@ -67,9 +67,14 @@ binary! {
 }
 
 impl<'c> Builder<'c> {
-    /// `arith.constant` of any attribute; the type is the attribute's.
+    /// `arith.constant` of any attribute; the type is the attribute's. One that is seen from here already is taken again.
     pub fn constant(&self, r#type: Type<'c>, value: Attribute<'c>) -> Result<Value<'c>, Error> {
-        self.op1("arith.constant", &[], r#type, &[("value", value)])
+        if let Some(known) = self.known_constant(r#type, value) {
+            return Ok(known);
+        }
+        let made = self.op1("arith.constant", &[], r#type, &[("value", value)])?;
+        self.note_constant(r#type, value, made);
+        Ok(made)
     }
 
     /// A constant `index`.

@@ -12,10 +12,13 @@ mod linalg;
 mod tensor;
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 
 use melior::Context;
+use melior::ir::attribute::AttributeLike;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationBuilder, OperationLike, OperationMutLike, OperationRef, OperationRefMut};
+use melior::ir::r#type::TypeLike;
 use melior::ir::{Attribute, Block, BlockRef, Identifier, Location, Module, Region, RegionLike, Type, ValueLike};
 
 pub use arith::{CmpF, CmpI};
@@ -32,6 +35,19 @@ pub type Value<'c> = melior::ir::Value<'c, 'c>;
 /// The name of the discardable attribute that holds the tag.
 pub const TAG: &str = "m2m.node";
 
+/// The constants of one region, by type and value, which MLIR keeps once each.
+#[derive(Default)]
+struct Frame<'c> {
+    is_closed: bool,
+    constants: HashMap<(usize, usize), Value<'c>>,
+}
+
+impl<'c> Frame<'c> {
+    fn key(r#type: Type<'c>, value: Attribute<'c>) -> (usize, usize) {
+        (r#type.to_raw().ptr.addr(), value.to_raw().ptr.addr())
+    }
+}
+
 /// Appends operations to a current block.
 pub struct Builder<'c> {
     context: &'c Context,
@@ -39,6 +55,7 @@ pub struct Builder<'c> {
     location: Cell<Location<'c>>,
     tag: RefCell<Option<String>>,
     ordinal: Cell<usize>,
+    constants: RefCell<Vec<Frame<'c>>>,
     // Bodies of linalg operations are part of the operation that holds them, so they carry no tag of their own.
     depth: Cell<usize>,
 }
@@ -56,7 +73,22 @@ impl<'c> Builder<'c> {
             location: Cell::new(Location::unknown(context)),
             tag: RefCell::new(None),
             ordinal: Cell::new(ordinal),
+            constants: RefCell::new(vec![Frame::default()]),
             depth: Cell::new(0),
+        }
+    }
+
+    /// A constant that was made before and is seen at the current place.
+    fn known_constant(&self, r#type: Type<'c>, value: Attribute<'c>) -> Option<Value<'c>> {
+        let frames = self.constants.borrow();
+        let known = |frame: &Frame<'c>| frame.constants.get(&Frame::key(r#type, value)).copied();
+        let last = frames.iter().rposition(|frame| frame.is_closed).unwrap_or(0);
+        frames.iter().skip(last).rev().find_map(known)
+    }
+
+    fn note_constant(&self, r#type: Type<'c>, value: Attribute<'c>, made: Value<'c>) {
+        if let Some(frame) = self.constants.borrow_mut().last_mut() {
+            frame.constants.insert(Frame::key(r#type, value), made);
         }
     }
 
@@ -180,7 +212,13 @@ impl<'c> Builder<'c> {
         let arguments: Vec<Value<'c>> =
             (0..block.argument_count()).filter_map(|at| block.argument(at).ok()).map(Into::into).collect();
         let outer = self.block.replace(block);
+        let name = operation.name();
+        let name = name.as_string_ref().as_str().unwrap_or_default();
+        // A function sees nothing of the module; bodies of linalg operations are kept whole, so that they can be moved.
+        let is_closed = name == "func.func" || name.starts_with("linalg.");
+        self.constants.borrow_mut().push(Frame { is_closed, ..Frame::default() });
         let result = fill(&arguments);
+        self.constants.borrow_mut().pop();
         self.block.set(outer);
         result
     }
