@@ -23,14 +23,14 @@ _m2m__lower() {
 
     case "${cmd}" in
         m2m__lower)
-            opts="-o -q -h -V --to --emit --form --bind-weights --locations --trace --module --force --list-ops --output --quiet --color --generate --help --version"
+            opts="-o -q -h -V --to --emit --form --bind-weights --locations --opaque --trace --module --force --list-ops --output --quiet --color --generate --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --to)
-                    COMPREPLY=($(compgen -W "linalg" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "linalg torch" -- "${cur}"))
                     return 0
                     ;;
                 --emit)

@@ -28,6 +28,7 @@ set edit:completion:arg-completer[m2m-lower] = {|@words|
             cand --output 'Write to FILE, whole or not at all, instead of stdout'
             cand --color 'Colour diagnostics: auto, always or never'
             cand --generate 'Write the manual page or a shell''s completions to stdout'
+            cand --opaque 'Call functions that are only declared for what no rule covers; the module''s record lists them'
             cand --trace 'Name the prepared node on every operation, as the attribute m2m.node'
             cand --force 'Replace that file if it holds something else'
             cand --list-ops 'List the operators that are lowered directly or by decomposition, and stop'

@@ -1,4 +1,5 @@
-complete -c m2m-lower -l to -d 'Target dialect' -r -f -a "linalg\t'linalg on tensors, with tensor, arith, math, scf, cf and func'"
+complete -c m2m-lower -l to -d 'Target dialect' -r -f -a "linalg\t'linalg on tensors, with tensor, arith, math, scf, cf and func'
+torch\t'The torch dialect of torch-mlir, as iree-compile --iree-input-type=torch takes it'"
 complete -c m2m-lower -l emit -d 'What to write' -r -f -a "records\t'The record stream with the module in it'
 mlir\t'The module alone'"
 complete -c m2m-lower -l form -d 'How to write the module' -r -f -a "generic\t'Text that every LLVM release reads'
@@ -18,6 +19,7 @@ bash\t'Completions for bash'
 zsh\t'Completions for zsh'
 fish\t'Completions for fish'
 elvish\t'Completions for elvish'"
+complete -c m2m-lower -l opaque -d 'Call functions that are only declared for what no rule covers; the module\'s record lists them'
 complete -c m2m-lower -l trace -d 'Name the prepared node on every operation, as the attribute m2m.node'
 complete -c m2m-lower -l force -d 'Replace that file if it holds something else'
 complete -c m2m-lower -l list-ops -d 'List the operators that are lowered directly or by decomposition, and stop'

@@ -25,6 +25,7 @@ Examples:
   m2m-capture model.pt2 | m2m-lower --emit mlir > model.mlir
   m2m-capture model.pt2 | m2m-lower --emit mlir --form bytecode -o model.mlirbc
   m2m-capture model.pt2 | m2m-lower --emit mlir --bind-weights iree | iree-compile - --iree-hal-target-device=local -o m.vmfb
+  m2m-capture model.pt2 | m2m-lower --to torch --emit mlir | iree-compile - --iree-input-type=torch --iree-hal-target-device=local -o m.vmfb
   m2m-capture model.pt2 | m2m-lower | jq -c 'select(.record==\"lowered\")'
   m2m-lower --list-ops | grep conv";
 
@@ -42,6 +43,8 @@ pub enum Emit {
 pub enum Target {
     /// linalg on tensors, with tensor, arith, math, scf, cf and func
     Linalg,
+    /// The torch dialect of torch-mlir, as iree-compile --iree-input-type=torch takes it
+    Torch,
 }
 
 /// How the module is written.
@@ -100,6 +103,10 @@ pub struct Args {
     /// Where operations say they come from
     #[arg(long, value_name = "PLACE", value_enum, default_value = "source")]
     pub locations: Place,
+
+    /// Call functions that are only declared for what no rule covers; the module's record lists them
+    #[arg(long)]
+    pub opaque: bool,
 
     /// Name the prepared node on every operation, as the attribute m2m.node
     #[arg(long)]

@@ -4,7 +4,7 @@
 
 mod args;
 
-use args::{Args, Binding, Emit, Form, Place};
+use args::{Args, Binding, Emit, Form, Place, Target};
 use m2m_cli::{About, Content, Failure, Message, Messages, Output, Status, run};
 use m2m_graph::Program;
 use m2m_lower::linalg::WeightBinding;
@@ -30,6 +30,9 @@ fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
         output.write_all(m2m_lower::linalg::list_ops().as_bytes()).map_err(|e| output.error(e))?;
         output.finish()?;
         return Ok(Status::Done);
+    }
+    if args.opaque && args.to != Target::Linalg {
+        return Err(Failure::new("--opaque is for linalg; the torch dialect has operators of its own"));
     }
     let input = args.input.open()?;
     let name = input.name().to_owned();
@@ -58,6 +61,10 @@ fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
 
 fn options(args: &Args) -> Options {
     Options {
+        target: match args.to {
+            Target::Linalg => m2m_lower::Target::Linalg,
+            Target::Torch => m2m_lower::Target::Torch,
+        },
         form: match args.form {
             Form::Generic => m2m_mlir::Form::Generic,
             Form::Pretty => m2m_mlir::Form::Pretty,
@@ -73,6 +80,7 @@ fn options(args: &Args) -> Options {
                 Binding::Iree => WeightBinding::Iree,
             },
             trace: args.trace,
+            opaque: args.opaque,
         },
     }
 }

@@ -97,6 +97,7 @@ fn stream(folder: &Path) -> Vec<u8> {
             },
             result("y", OutputRole::UserOutput, None),
         ],
+        externals: vec![],
     };
     writer.write(&module).unwrap();
     writer.finish(Status::Ok).unwrap()

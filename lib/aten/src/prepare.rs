@@ -62,10 +62,24 @@ fn is_check(op: &str) -> bool {
     CHECKS.contains(&op)
 }
 
+/// Which operators a target takes.
+#[derive(Clone, Copy)]
+pub struct Lowerable<'t> {
+    /// Those that it lowers.
+    pub directly: &'t dyn Fn(&str) -> bool,
+    /// Those that it takes as they are where nothing else is known of them, as calls of functions from elsewhere.
+    pub opaquely: &'t dyn Fn(&str) -> bool,
+}
+
 /// Prepares a program for a target that lowers the operators `is_lowerable` tells.
 pub fn prepare(program: &Program, is_lowerable: &dyn Fn(&str) -> bool) -> Result<Prepared, Vec<Unsupported>> {
+    prepare_opaque(program, Lowerable { directly: is_lowerable, opaquely: &|_| false })
+}
+
+/// Prepares a program for a target that also takes operators without a rule.
+pub fn prepare_opaque(program: &Program, target: Lowerable<'_>) -> Result<Prepared, Vec<Unsupported>> {
     let stage = stage(program);
-    let task = Task { program, stage: &stage, is_lowerable };
+    let task = Task { program, stage: &stage, target };
     let done = task.graph(&program.root, &stage, None, None)?;
     let mut prepared = Prepared { graph: done.graph, nested: done.called, eliminations: done.eliminations };
     // Nodes are numbered in the order in which they are written.
@@ -81,7 +95,7 @@ pub fn prepare(program: &Program, is_lowerable: &dyn Fn(&str) -> bool) -> Result
 struct Task<'p> {
     program: &'p Program,
     stage: &'p str,
-    is_lowerable: &'p dyn Fn(&str) -> bool,
+    target: Lowerable<'p>,
 }
 
 /// A prepared graph, with those that it calls.
@@ -146,7 +160,7 @@ impl<'p> Preparer<'p> {
             Some(parent) => Rewriter::nested(old, id, task.stage, parent),
             None => Rewriter::new(old, id),
         };
-        let state = State { rewriter, types, is_lowerable: task.is_lowerable, is_folding: aliases.is_none() };
+        let state = State { rewriter, types, is_lowerable: task.target.directly, is_folding: aliases.is_none() };
         let (called, unsupported) = (region::Called::default(), Vec::new());
         Preparer { task, old, state, casts: None, called, old_types: old.types(), aliases, unsupported }
     }
@@ -242,13 +256,23 @@ impl<'p> Preparer<'p> {
     }
 
     fn expand(&mut self, node: &Node, mapped: &Node) -> Result<Made, Error> {
-        let by_address = self.by_address(node, mapped)?;
-        let mapped = by_address.as_ref().unwrap_or(mapped);
+        let is_opaque = (self.task.target.opaquely)(&node.op);
+        let mark = self.state.rewriter.nodes().len();
+        let by_address = self.by_address(node, mapped);
         let mut e = self.expander(node);
-        if !e.is_lowerable(&node.op) && decompose::find(&node.op).is_none() {
-            return Err(unknown(node));
-        }
-        let values = e.expand(mapped)?;
+        let expanded = by_address.and_then(|by_address| {
+            if !e.is_lowerable(&node.op) && decompose::find(&node.op).is_none() {
+                return Err(unknown(node));
+            }
+            e.expand(by_address.as_ref().unwrap_or(mapped))
+        });
+        let values = match expanded {
+            Err(_) if is_opaque => {
+                e.state.rewriter.truncate(mark);
+                e.emit(mapped)?
+            }
+            expanded => expanded?,
+        };
         let proof = e.proof().cloned();
         Ok(Made { values, proof })
     }
@@ -306,7 +330,8 @@ impl<'p> Preparer<'p> {
             || SIZES.contains(&node.op.as_str())
             || node.op.starts_with("aten.sym_")
             || is_check(&node.op)
-            || (self.state.is_lowerable)(&node.op);
+            || (self.state.is_lowerable)(&node.op)
+            || (self.task.target.opaquely)(&node.op);
         if !is_known {
             return Err(unknown(node));
         }

@@ -1,12 +1,14 @@
 //! Lowers the current graph to MLIR: a table of rules for each target.
 //!
 //! `prepare` comes first (in `m2m_aten`): it leaves only operators that the target's table has. `linalg::emit` then
-//! makes one function of the graph, node by node, and records which operations each node became. `stream` is the whole
+//! makes one function of the graph, node by node, and records which operations each node became; `torch::emit` does the
+//! same in the torch dialect. `stream` is the whole
 //! program, from a record stream to a record stream.
 
 pub mod error;
 pub mod linalg;
 pub mod stream;
+pub mod torch;
 
 pub use error::{Error, Refusal};
-pub use stream::{Options, Outcome, StreamError};
+pub use stream::{Options, Outcome, StreamError, Target};

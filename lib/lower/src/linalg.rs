@@ -12,9 +12,10 @@ mod create;
 mod cx;
 mod elementwise;
 mod emit;
-mod entry;
+pub(crate) mod entry;
 mod index;
 mod matmul;
+mod opaque;
 mod outline;
 mod pad;
 mod pool;
@@ -32,4 +33,6 @@ mod view;
 mod walk;
 
 pub use emit::{Emitted, Failure, Options, WeightBinding, emit};
+pub(crate) use walk::{account, stash};
+
 pub use table::{Family, Row, TABLE, find, list_ops};

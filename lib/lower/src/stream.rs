@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Refusal};
 use crate::linalg::{self, Emitted, Failure};
-use m2m_aten::prepare::{Prepared, Unsupported, prepare};
+use crate::torch;
+use m2m_aten::prepare::{Lowerable, Prepared, Unsupported, prepare_opaque};
 use m2m_graph::{Collector, Program};
 use m2m_mlir::{Form, Locations, print, verify};
 use m2m_record::{Diagnostic, File, Kwargs, Module, Pipe, Reader, Severity, Status, Tool, Writer, writer::hex};
@@ -15,9 +16,39 @@ pub const MAX_INLINE_BYTES: usize = 1 << 20;
 /// The id of the file that holds a module which does not travel in the stream.
 pub const MODULE_FILE_ID: &str = "module";
 
+/// The dialect of the module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Target {
+    /// linalg on tensors.
+    #[default]
+    Linalg,
+    /// The torch dialect of torch-mlir.
+    Torch,
+}
+
+impl Target {
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Target::Linalg => "linalg",
+            Target::Torch => "torch",
+        }
+    }
+
+    /// Whether it has an operator.
+    fn has(self, op: &str) -> bool {
+        match self {
+            Target::Linalg => linalg::find(op).is_some(),
+            Target::Torch => torch::has(op),
+        }
+    }
+}
+
 /// What can be chosen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
+    /// The dialect.
+    pub target: Target,
     /// How the module is written.
     pub form: Form,
     /// Whether source locations are written.
@@ -82,7 +113,7 @@ pub fn to_records<R: Read, W: Write>(
     let program = collector.finish()?;
     let mut writer = pipe.into_writer();
     writer.write(&tool(version, options))?;
-    let prepared = match prepare_for_linalg(&program)? {
+    let prepared = match prepare_for(options, &program)? {
         Ok(prepared) => prepared,
         Err(refused) => return refuse(writer, refused),
     };
@@ -94,7 +125,7 @@ pub fn to_records<R: Read, W: Write>(
         Err(refused) => return refuse(writer, refused),
     };
     let bytes = print(&emitted.module, options.form, options.locations).map_err(Error::from)?;
-    write_module(&mut writer, &program, &emitted, &bytes, options.form, keep)?;
+    write_module(&mut writer, &program, &emitted, &bytes, options, keep)?;
     Ok(Outcome::Done(writer.finish(Status::Ok)?))
 }
 
@@ -106,7 +137,7 @@ pub fn to_mlir<R: Read, W: Write>(input: R, mut output: W, options: Options) -> 
         collector.push(&line)?;
     }
     let program = collector.finish()?;
-    let prepared = match prepare_for_linalg(&program)? {
+    let prepared = match prepare_for(options, &program)? {
         Ok(prepared) => prepared,
         Err(refused) => return Ok(Outcome::Refused(refused, output)),
     };
@@ -119,17 +150,20 @@ pub fn to_mlir<R: Read, W: Write>(input: R, mut output: W, options: Options) -> 
     Ok(Outcome::Done(output))
 }
 
-/// Parameters that IREE binds are attributes of a dialect that is not registered here.
+/// The torch dialect is not registered here, nor is that of the attributes of parameters that IREE binds.
 fn m2m_mlir_context(options: Options) -> m2m_mlir::Context {
-    match options.linalg.binding {
-        linalg::WeightBinding::Args => m2m_mlir::context(),
-        linalg::WeightBinding::Iree => m2m_mlir::open_context(),
+    match (options.target, options.linalg.binding) {
+        (Target::Linalg, linalg::WeightBinding::Args) => m2m_mlir::context(),
+        _ => m2m_mlir::open_context(),
     }
 }
 
-fn prepare_for_linalg(program: &Program) -> Result<Result<Prepared, Vec<Diagnostic>>, StreamError> {
-    let is_lowerable = |op: &str| linalg::find(op).is_some();
-    Ok(prepare(program, &is_lowerable).map_err(|all| all.iter().map(unsupported).collect()))
+fn prepare_for(options: Options, program: &Program) -> Result<Result<Prepared, Vec<Diagnostic>>, StreamError> {
+    let target = options.target;
+    let is_opaque = |op: &str| options.linalg.opaque && target == Target::Linalg && !op.starts_with("higher_order.");
+    let is_lowerable = |op: &str| target.has(op);
+    let targets = Lowerable { directly: &is_lowerable, opaquely: &is_opaque };
+    Ok(prepare_opaque(program, targets).map_err(|all| all.iter().map(|u| unsupported(target, u)).collect()))
 }
 
 fn emit<'c>(
@@ -138,12 +172,16 @@ fn emit<'c>(
     prepared: &Prepared,
     options: Options,
 ) -> Result<Result<Emitted<'c>, Vec<Diagnostic>>, StreamError> {
-    match linalg::emit(context, prepared, &program.places, options.linalg) {
+    let emitted = match options.target {
+        Target::Linalg => linalg::emit(context, prepared, &program.places, options.linalg),
+        Target::Torch => torch::emit(context, prepared, &program.places, options.linalg),
+    };
+    match emitted {
         Ok(emitted) => {
             verify(context, &emitted.module).map_err(Error::from)?;
             Ok(Ok(emitted))
         }
-        Err(Failure::Refused(refusals)) => Ok(Err(refusals.iter().map(refusal).collect())),
+        Err(Failure::Refused(refusals)) => Ok(Err(refusals.iter().map(|r| refusal(options.target, r)).collect())),
         Err(Failure::Broken(error)) => Err(error.into()),
     }
 }
@@ -155,13 +193,16 @@ fn tool(version: &str, options: Options) -> Tool {
         Form::Bytecode => "bytecode",
     };
     let mut all = Kwargs::new();
-    all.insert("to".into(), "linalg".into());
+    all.insert("to".into(), options.target.name().into());
     all.insert("form".into(), form.into());
     if options.linalg.binding == linalg::WeightBinding::Iree {
         all.insert("bind_weights".into(), "iree".into());
     }
     if options.locations == Locations::Omit {
         all.insert("locations".into(), "none".into());
+    }
+    if options.linalg.opaque {
+        all.insert("opaque".into(), true.into());
     }
     if options.linalg.trace {
         all.insert("trace".into(), true.into());
@@ -174,14 +215,14 @@ fn refuse<W: Write>(mut writer: Writer<W>, refused: Vec<Diagnostic>) -> Result<O
     Ok(Outcome::Refused(refused, writer.finish(Status::Failed)?))
 }
 
-fn unsupported(u: &Unsupported) -> Diagnostic {
+fn unsupported(target: Target, u: &Unsupported) -> Diagnostic {
     let place = [u.scope.as_deref(), u.loc.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
     Diagnostic {
         severity: Severity::Error,
         code: "unsupported-operator".into(),
         node: Some(u.node.clone()),
-        message: format!("{}: to linalg: {}{place}", u.op, without_name(&u.reason, &u.op)),
+        message: format!("{}: to {}: {}{place}", u.op, target.name(), without_name(&u.reason, &u.op)),
         hint: None,
     }
 }
@@ -192,12 +233,12 @@ fn without_name<'r>(reason: &'r str, op: &str) -> &'r str {
     rest.map_or(reason, |rest| rest.strip_prefix("is ").unwrap_or(rest))
 }
 
-fn refusal(r: &Refusal) -> Diagnostic {
+fn refusal(target: Target, r: &Refusal) -> Diagnostic {
     Diagnostic {
         severity: Severity::Error,
         code: "unsupported-case".into(),
         node: Some(r.node.clone()),
-        message: format!("{}: to linalg: {}", r.op, without_name(&r.reason, &r.op)),
+        message: format!("{}: to {}: {}", r.op, target.name(), without_name(&r.reason, &r.op)),
         hint: None,
     }
 }
@@ -207,7 +248,7 @@ fn write_module<W: Write>(
     program: &Program,
     emitted: &Emitted<'_>,
     bytes: &[u8],
-    form: Form,
+    Options { form, target, .. }: Options,
     keep: KeepModule<'_>,
 ) -> Result<(), StreamError> {
     let inline = if form != Form::Bytecode && bytes.len() <= MAX_INLINE_BYTES {
@@ -229,7 +270,7 @@ fn write_module<W: Write>(
         Form::Bytecode => "bytecode",
     };
     writer.write(&Module {
-        dialect: "linalg".into(),
+        dialect: target.name().into(),
         form: form.into(),
         text: inline,
         file,
@@ -238,6 +279,7 @@ fn write_module<W: Write>(
         entry: emitted.entry.clone(),
         arguments: emitted.arguments.clone(),
         results: emitted.results.clone(),
+        externals: emitted.externals.clone(),
     })?;
     emitted.lowered.iter().try_for_each(|l| writer.write(l))?;
     Ok(())

@@ -35,7 +35,9 @@ pub use graph::{
     Return, Seal, Source, Symbol, Tree, TypedValue,
 };
 pub use number::{Float, Integer, Scalar};
-pub use outcome::{Argument, Diagnostic, Elimination, Golden, Lowered, Module, ModuleResult, Severity, Tensor};
+pub use outcome::{
+    Argument, Diagnostic, Elimination, External, Golden, Lowered, Module, ModuleResult, Severity, Tensor,
+};
 pub use pipe::Pipe;
 pub use plan::{PlanArgument, PlanOp, PlanOutput, PlanWeight};
 pub use profile::{DelegateId, Metadata, TimeScale};

@@ -1,6 +1,6 @@
 //! The records that tools add besides graphs: what vanished, what was made, what came out.
 
-use crate::arg::Arg;
+use crate::arg::{Arg, Args, Kwargs};
 use crate::data::Data;
 use crate::framing::body;
 use crate::graph::{InputRole, OutputRole};
@@ -96,6 +96,35 @@ pub struct ModuleResult {
     pub ty: Option<Type>,
 }
 
+/// A function that the module calls and only declares.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct External {
+    /// Its name, without `@`.
+    pub symbol: String,
+    /// The operator that it stands for.
+    pub op: String,
+    /// The operator's positional arguments, values by their place among the function's parameters: `{"v":"0"}`.
+    #[serde(default)]
+    pub args: Args,
+    /// Its keyword arguments, likewise.
+    #[serde(default, skip_serializing_if = "Kwargs::is_empty", deserialize_with = "crate::tagged::unique")]
+    pub kwargs: Kwargs,
+    /// Types of the parameters; `?` is a size that is known when it runs.
+    #[serde(default)]
+    pub operands: Vec<Type>,
+    /// Types of the results.
+    #[serde(default)]
+    pub results: Vec<Type>,
+}
+
+impl External {
+    /// It as it stands in a module's record.
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
 /// The MLIR module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -120,6 +149,9 @@ pub struct Module {
     pub arguments: Vec<Argument>,
     /// In the order of the function's results; literals are not results.
     pub results: Vec<ModuleResult>,
+    /// Functions that are declared for operators without a rule, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub externals: Vec<External>,
 }
 
 /// What became of one prepared node in the module. Exactly one of `ops`, `alias`, `eliminated` is there.

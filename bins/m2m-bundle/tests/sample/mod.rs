@@ -69,6 +69,7 @@ pub fn module(arguments: Vec<Argument>) -> Module {
         entry: "forward".into(),
         arguments,
         results: vec![result],
+        externals: vec![],
     }
 }
 

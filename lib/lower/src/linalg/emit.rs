@@ -7,7 +7,7 @@ use crate::error::{Error, Refusal, Result};
 use m2m_aten::Prepared;
 use m2m_graph::{Graph, Places};
 use m2m_mlir::{Builder, Context, Module, Type, Value, new_module};
-use m2m_record::{Arg, Argument, Lowered, ModuleResult, ScalarKind, Type as RecordType};
+use m2m_record::{Arg, Argument, External, Lowered, ModuleResult, ScalarKind, Type as RecordType};
 use std::rc::Rc;
 
 /// How weights reach the function.
@@ -27,6 +27,8 @@ pub struct Options {
     pub binding: WeightBinding,
     /// Whether operations carry their node as the attribute `m2m.node`.
     pub trace: bool,
+    /// Whether what no rule covers becomes a call of a function that is only declared.
+    pub opaque: bool,
 }
 
 /// A module and what became of each node.
@@ -41,6 +43,8 @@ pub struct Emitted<'c> {
     pub results: Vec<ModuleResult>,
     /// The entry function's name.
     pub entry: String,
+    /// Functions that are only declared.
+    pub externals: Vec<External>,
 }
 
 /// Emits a prepared program. Refusals of all nodes are collected; with any of them there is no module.
@@ -64,7 +68,8 @@ pub fn emit<'c>(
         return Err(Failure::Refused(refusals));
     }
     emitted?;
-    Ok(Emitted { module, lowered: walk.lowered(), arguments, results, entry: name })
+    let externals = walk.externals();
+    Ok(Emitted { module, lowered: walk.lowered(), arguments, results, entry: name, externals })
 }
 
 /// Why there is no module.
@@ -94,7 +99,8 @@ fn function<'c>(cx: &mut Cx<'c>, graph: &Graph, name: &str, arguments: &[Argumen
         body(cx, graph, arguments, values, walk).map_err(|error| stash(&mut failure, error))
     });
     failure.map_or(Ok(()), Err)?;
-    Ok(done?)
+    done?;
+    walk.declare(cx)
 }
 
 /// Types of the outputs that the function returns.

@@ -5,7 +5,7 @@ use super::emit::WeightBinding;
 use super::random::Source;
 use crate::error::{Error, Result};
 use m2m_graph::Graph;
-use m2m_mlir::{CmpI, Type, Value, attr};
+use m2m_mlir::{Builder, CmpI, Type, Value, attr};
 use m2m_record::{Argument, Data, Dim, Input, InputRole, ModuleResult, ScalarKind, Type as RecordType};
 use m2m_tensor::Expr;
 use m2m_tensor::expr::Cmp;
@@ -86,22 +86,27 @@ pub fn globals(cx: &Cx<'_>, arguments: &[Argument]) -> Result<()> {
     let mut declared = HashSet::new();
     for argument in arguments {
         let Some(name) = argument.global.as_ref().filter(|name| declared.insert(name.as_str())) else { continue };
-        let context = cx.b.context();
-        let ty = signature_type(cx, &argument.ty)?;
-        let quoted = |s: &str| format!("\"{}\"", s.replace('\\', "\\5C").replace('"', "\\22"));
-        let value = format!("#flow.parameter.named<\"model\"::{}> : {ty}", quoted(name));
-        cx.b.op(
-            "ml_program.global",
-            &[],
-            &[],
-            &[
-                ("sym_name", attr::string(context, name)),
-                ("sym_visibility", attr::string(context, "private")),
-                ("type", attr::r#type(ty)),
-                ("value", attr::parse(context, &value)?),
-            ],
-        )?;
+        global(&cx.b, name, signature_type(cx, &argument.ty)?)?;
     }
+    Ok(())
+}
+
+/// Declares the global of one weight.
+pub fn global<'c>(b: &Builder<'c>, name: &str, ty: Type<'c>) -> Result<()> {
+    let context = b.context();
+    let quoted = |s: &str| format!("\"{}\"", s.replace('\\', "\\5C").replace('"', "\\22"));
+    let value = format!("#flow.parameter.named<\"model\"::{}> : {ty}", quoted(name));
+    b.op(
+        "ml_program.global",
+        &[],
+        &[],
+        &[
+            ("sym_name", attr::string(context, name)),
+            ("sym_visibility", attr::string(context, "private")),
+            ("type", attr::r#type(ty)),
+            ("value", attr::parse(context, &value)?),
+        ],
+    )?;
     Ok(())
 }
 

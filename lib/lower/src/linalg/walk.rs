@@ -6,14 +6,17 @@
 use super::control;
 use super::cx::{Cx, Tensor, Val};
 use super::emit::Options;
+use super::entry::signature_type;
+use super::opaque;
 use super::outline::Functions;
 use super::table::{self, Family, Kind};
 use crate::error::{Error, Refusal, Result};
+use indexmap::IndexMap;
 use m2m_aten::Prepared;
 use m2m_aten::bind::bind;
 use m2m_graph::{Graph, Places};
 use m2m_mlir::{Value, types};
-use m2m_record::{Arg, Lowered, Node, OutputItem, ScalarKind, Type as RecordType};
+use m2m_record::{Arg, External, Lowered, Node, OutputItem, ScalarKind, Type as RecordType};
 use m2m_tensor::Expr;
 use std::collections::HashMap;
 
@@ -25,6 +28,7 @@ pub struct Walk<'w> {
     options: Options,
     lowered: Vec<Lowered>,
     refusals: Vec<Refusal>,
+    externals: IndexMap<String, External>,
 }
 
 impl<'w> Walk<'w> {
@@ -32,12 +36,18 @@ impl<'w> Walk<'w> {
     pub fn new(prepared: &'w Prepared, places: &'w Places, options: Options) -> Self {
         let graphs = prepared.nested.iter().map(|graph| (graph.id.as_str(), graph)).collect();
         let functions = Functions::of(prepared);
-        Walk { graphs, functions, places, options, lowered: Vec::new(), refusals: Vec::new() }
+        let (lowered, refusals, externals) = (Vec::new(), Vec::new(), IndexMap::new());
+        Walk { graphs, functions, places, options, lowered, refusals, externals }
     }
 
     /// Nodes that could not be lowered.
     pub fn refusals(&mut self) -> Vec<Refusal> {
         std::mem::take(&mut self.refusals)
+    }
+
+    /// The functions that are only declared.
+    pub fn externals(&mut self) -> Vec<External> {
+        std::mem::take(&mut self.externals).into_values().collect()
     }
 
     /// What became of each node, once each.
@@ -159,7 +169,11 @@ impl<'w> Walk<'w> {
         for node in &graph.nodes {
             self.begin(cx, node);
             let (first, inner) = (cx.b.ordinal(), self.lowered.len());
-            match self.node(cx, node) {
+            let done = match self.node(cx, node) {
+                Err(Error::Unsupported(_) | Error::Bind(_)) if self.options.opaque => self.opaque(cx, node),
+                done => done,
+            };
+            match done {
                 Ok(values) => define_results(cx, node, values)?,
                 Err(error @ (Error::Unsupported(_) | Error::Bind(_))) => {
                     let reason = error.to_string();
@@ -182,6 +196,22 @@ impl<'w> Walk<'w> {
         let file = loc.and_then(|l| l.rsplit_once(':')).and_then(|(f, line)| Some((f, line.parse().ok()?)));
         cx.b.set_named_location(scope.unwrap_or(&node.node), file);
         cx.b.set_tag(self.options.trace.then_some(node.node.as_str()));
+    }
+
+    /// Calls a function that stands for a node.
+    fn opaque<'c>(&mut self, cx: &mut Cx<'c>, node: &Node) -> Result<Vec<Val<'c>>> {
+        let (values, external) = opaque::call(cx, node)?;
+        self.externals.entry(external.symbol.clone()).or_insert(external);
+        Ok(values)
+    }
+
+    /// Declares the functions that were called so.
+    pub fn declare(&self, cx: &Cx<'_>) -> Result<()> {
+        for external in self.externals.values() {
+            let types = |all: &[RecordType]| all.iter().map(|ty| signature_type(cx, ty)).collect::<Result<Vec<_>>>();
+            cx.b.declaration(&external.symbol, &types(&external.operands)?, &types(&external.results)?)?;
+        }
+        Ok(())
     }
 
     /// Lowers one node by its row, or a scalar by its expression.
@@ -240,7 +270,7 @@ fn output_value<'c>(cx: &mut Cx<'c>, output: &OutputItem) -> Result<Val<'c>> {
 }
 
 /// What became of a node whose operations are those from `first` to before `next` but for those of called graphs.
-fn account(node: &Node, first: usize, next: usize, called: Vec<u64>) -> Lowered {
+pub fn account(node: &Node, first: usize, next: usize, called: Vec<u64>) -> Lowered {
     let mut lowered = Lowered { node: node.node.clone(), ..Lowered::default() };
     if next > first {
         let called: std::collections::HashSet<u64> = called.into_iter().collect();
