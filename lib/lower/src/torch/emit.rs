@@ -6,7 +6,7 @@ use crate::error::{Error, Refusal, Result};
 use crate::linalg::{Emitted, Failure, Options, account, entry, stash};
 use m2m_aten::{Prepared, bind};
 use m2m_graph::{Graph, Places};
-use m2m_mlir::{Attribute, Builder, Context, Value, attr, new_module};
+use m2m_mlir::{Builder, Context, Value, attr, new_module};
 use m2m_record::{Arg, Argument, InputRole, Lowered, Node, OutputItem, ScalarKind, Type as RecordType};
 use m2m_tensor::Expr;
 use std::collections::HashMap;
@@ -123,7 +123,12 @@ impl<'w> Walk<'w> {
         let values = match node.op.as_str() {
             "higher_order.cond" => self.cond(cx, node)?,
             "higher_order.while_loop" => self.while_loop(cx, node)?,
-            "aten._assert_scalar.default" => return assert_scalar(cx, node),
+            "aten._assert_scalar.default" | "aten._assert_async.default" | "aten._assert_async.msg" => {
+                return assert_truth(cx, node);
+            }
+            "aten.sym_constrain_range.default" | "aten.sym_constrain_range_for_size.default" => {
+                return constrain_range(cx, node);
+            }
             _ => operator(cx, node)?,
         };
         let values = values.into_iter().zip(&node.results);
@@ -293,12 +298,33 @@ fn with_scalar_overload(node: &Node) -> Node {
 }
 
 /// `torch.runtime.assert`
-fn assert_scalar(cx: &mut Cx<'_>, node: &Node) -> Result<()> {
+fn assert<'c>(cx: &Cx<'c>, holds: Value<'c>, message: &str) -> Result<()> {
+    let message = attr::string(cx.b.context(), message);
+    Ok(cx.b.op("torch.runtime.assert", &[holds], &[], &[("message", message)]).map(drop)?)
+}
+
+/// `_assert_scalar(self, assert_msg)`, `_assert_async(self, assert_msg)`: fails where a number, or the one element of a
+/// tensor, is zero or false.
+fn assert_truth(cx: &mut Cx<'_>, node: &Node) -> Result<()> {
     let bound = bind(node)?;
     let (value, ty) = cx.scalar(bound.arg("self")?)?;
     let holds = truth(cx, value, &ty)?;
-    let message: Attribute<'_> = attr::string(cx.b.context(), bound.str("assert_msg")?);
-    Ok(cx.b.op("torch.runtime.assert", &[holds], &[], &[("message", message)]).map(drop)?)
+    let default = "Expected Tensor with single nonzero value, but got zero";
+    let message = if bound.has("assert_msg") { bound.str("assert_msg")? } else { default };
+    assert(cx, holds, message)
+}
+
+/// `sym_constrain_range(size, min, max)`: fails where the number is outside the bounds that are given.
+fn constrain_range(cx: &mut Cx<'_>, node: &Node) -> Result<()> {
+    let bound = bind(node)?;
+    let (size, _) = cx.scalar(bound.arg("size")?)?;
+    for (name, op, words) in [("min", "ge", "at least"), ("max", "le", "at most")] {
+        let Some(limit) = bound.int_or(name)? else { continue };
+        let limit_value = cx.int(limit)?;
+        let holds = cx.op1(&format!("torch.aten.{op}.int"), &[size, limit_value], "!torch.bool", &[])?;
+        assert(cx, holds, &format!("a size from data must be {words} {limit}"))?;
+    }
+    Ok(())
 }
 
 /// Gives a refused node's results values, so that the walk can go on and find other refusals.
