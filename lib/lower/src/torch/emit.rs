@@ -43,7 +43,7 @@ struct Walk<'w> {
     refusals: Vec<Refusal>,
 }
 
-impl<'w> Walk<'w> {
+impl Walk<'_> {
     fn function<'c>(&mut self, cx: &mut Cx<'c>, graph: &Graph, name: &str, arguments: &[Argument]) -> Result<()> {
         globals(cx, arguments)?;
         let types = graph.types();
