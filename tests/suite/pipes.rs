@@ -113,11 +113,12 @@ fn capture_gives_the_same_bytes_again_and_elsewhere() {
 }
 
 /// The tools that write to standard output: name, arguments, and whether they read a captured or a lowered stream.
-const WRITERS: [(&str, &[&str], Option<bool>); 6] = [
+const WRITERS: [(&str, &[&str], Option<bool>); 7] = [
     ("m2m-capture", &["fixtures/mlp/model.pt2"], None),
     ("m2m-hash", &["fixtures/mlp/model.pt2"], None),
     ("m2m-pte", &["fixtures/pte/full.pte"], None),
     ("m2m-etdump", &["fixtures/etdump/many.etdump"], None),
+    ("m2m-lattice-verify", &["--list", "ops"], None),
     ("m2m-lower", &[], Some(false)),
     (
         "m2m-run",

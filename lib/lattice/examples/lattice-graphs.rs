@@ -3,6 +3,7 @@
 //!     lattice-graphs FOLDER                   a graph for every operation, pretty and generic
 //!     lattice-graphs --damage COUNT FOLDER    damaged copies of those, one text with separators
 //!     lattice-graphs --compare TEXT ERRORS    MLIR's errors in that text against ours
+//!     lattice-graphs --fuzz SECONDS FOLDER    the body of the fuzz target over choices and damaged files, without libfuzzer
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -20,8 +21,11 @@ fn main() -> io::Result<()> {
     match arguments.as_slice() {
         ["--damage", count, folder] => damage(count.parse().map_err(io::Error::other)?, Path::new(folder)),
         ["--compare", text, errors] => compare(text, errors),
+        ["--fuzz", seconds, folder] => fuzz(seconds.parse().map_err(io::Error::other)?, Path::new(folder)),
         [folder] => graphs(Path::new(folder)),
-        _ => Err(io::Error::other("give a folder, or --damage COUNT FOLDER, or --compare TEXT ERRORS")),
+        _ => Err(io::Error::other(
+            "give a folder, or --damage COUNT FOLDER, --compare TEXT ERRORS, or --fuzz SECONDS FOLDER",
+        )),
     }
 }
 
@@ -210,4 +214,37 @@ fn compare(text: &str, errors: &str) -> io::Result<()> {
     }
     writeln!(io::stdout(), "{both} judged alike, {stricter} refused by rules that are not of MLIR, {apart} apart")?;
     if apart > 0 { Err(io::Error::other("MLIR and we do not agree")) } else { Ok(()) }
+}
+
+/// Half of the cases choose from the table, half are files with a few bytes changed, cut, repeated or swapped for pieces.
+fn fuzz(seconds: u64, folder: &Path) -> io::Result<()> {
+    let mut files: Vec<_> = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    files.sort_by_key(std::fs::DirEntry::path);
+    let files: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file.path())).collect::<io::Result<_>>()?;
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
+    let mut dice = Dice(std::process::id().into());
+    let mut cases = 0u64;
+    while std::time::Instant::now() < end {
+        let mut bytes = match (dice.below(2), files.get(dice.below(files.len()))) {
+            (1, Some(file)) => file.clone(),
+            _ => b"\x01choose".iter().copied().chain((0..40 + dice.below(60)).map(|_| dice.below(256) as u8)).collect(),
+        };
+        let is_choice = bytes.starts_with(b"\x01");
+        for _ in 0..if is_choice { 0 } else { 1 + dice.below(4) } {
+            let at = dice.below(bytes.len());
+            let end = (at + dice.below(9)).min(bytes.len());
+            let piece = PIECES.get(dice.below(PIECES.len())).copied().unwrap_or("").as_bytes();
+            match dice.below(4) {
+                0 => drop(bytes.splice(at..end, [])),
+                1 => drop(bytes.splice(at..end, piece.iter().copied())),
+                2 => bytes.extend_from_within(at..end),
+                _ => bytes.get_mut(at..end).unwrap_or_default().iter_mut().for_each(|byte| *byte ^= 1 << (cases % 8)),
+            }
+        }
+        // What brings the body down is there to be read.
+        std::fs::write(folder.with_extension("last"), &bytes)?;
+        m2m_lattice::fuzz::graph(&bytes);
+        cases += 1;
+    }
+    writeln!(io::stdout(), "{cases} cases in {seconds} s")
 }

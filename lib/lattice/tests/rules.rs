@@ -214,6 +214,12 @@ fn operands_and_results_are_counted_and_classed() {
             refused(def, &example, Code::ResultClass);
         }
     }
+    for ty in ["tensor<?x4xf32, 1>", "tensor<?x4xindex>", "tensor<?x4x!lattice.weight<bias, f32>>"] {
+        let def = m2m_lattice::schema::Op::Linear.def();
+        let mut example = Example::new(def, true);
+        example.results[0] = ty.into();
+        refused(def, &example, Code::ResultClass);
+    }
     let def = m2m_lattice::schema::Op::GlobalPool.def();
     let mut example = Example::new(def, true);
     example.results.push("tensor<?x4xf32>".into());

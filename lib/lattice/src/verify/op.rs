@@ -135,14 +135,16 @@ impl<'v, 'a> Rules<'_, 'v, 'a> {
         }
         let (fits, what) = match (value.class, self.view.get(seen.ty)) {
             (Class::Sparse, Type::Sparse { .. }) | (Class::Weight, Type::Weight { .. }) => (true, ""),
-            (Class::Tensor, Type::Tensor { shape: Some(_), .. }) => (true, ""),
-            (Class::Indices, Type::Tensor { shape: Some(_), element, .. }) => {
+            (Class::Tensor, Type::Tensor { shape: Some(_), element: of, encoding: None }) => {
+                (*of == Types::UNKNOWN || element(self.view.text(*of)).is_some(), "a ranked tensor of numbers")
+            }
+            (Class::Indices, Type::Tensor { shape: Some(_), element, encoding: None }) => {
                 (self.view.text(*element) == "i32", "a ranked tensor of i32")
             }
             (Class::Sparse, _) => (false, "a !lattice.sparse_tensor"),
             (Class::Weight, _) => (false, "a !lattice.weight"),
-            (Class::Tensor, _) => (false, "a ranked tensor"),
-            _ => (false, "a ranked tensor of i32"),
+            (Class::Tensor, _) => (false, "a ranked tensor of numbers, without an encoding"),
+            _ => (false, "a ranked tensor of i32, without an encoding"),
         };
         if !fits {
             let message = format!("{} is {}; expected {what}", value.name, self.view.text(seen.ty));
