@@ -193,7 +193,7 @@ impl<'p> Preparer<'p> {
 
     fn node(&mut self, node: &Node, mark: usize) -> Result<(), Error> {
         self.sync_arguments(node)?;
-        if region::is_call(node) {
+        if region::is_call(node) && (self.state.is_lowerable)(&node.op) {
             return self.region(node);
         }
         let mut mapped = self.mapped(node);

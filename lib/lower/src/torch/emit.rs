@@ -1,6 +1,7 @@
 //! Emits a prepared graph as one function of the torch dialect.
 
 use super::args::{Cx, Scope};
+use super::table::lifted;
 use super::types;
 use crate::error::{Error, Refusal, Result};
 use crate::linalg::{Emitted, Failure, Options, account, entry, stash};
@@ -289,9 +290,12 @@ fn operator<'c>(cx: &mut Cx<'c>, node: &Node) -> Result<Vec<Value<'c>>> {
 
 /// A number where the schema says tensor makes the overload for numbers of it, where there is one.
 fn with_scalar_overload(node: &Node) -> Node {
+    if let Some(op) = lifted(&node.op) {
+        return Node { op: op.to_owned(), ..node.clone() };
+    }
     let is_number = matches!(node.args.get(1), Some(Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) | Arg::Sym(_)));
     let scalar = node.op.strip_suffix(".Tensor").map(|name| format!("{name}.Scalar"));
-    match scalar.filter(|op| is_number && super::has(op)) {
+    match scalar.filter(|op| is_number && super::has(op) && lifted(op).is_none()) {
         Some(op) => Node { op, ..node.clone() },
         None => node.clone(),
     }

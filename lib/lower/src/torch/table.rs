@@ -214,9 +214,22 @@ pub const OPERATORS: &[&str] = &[
 /// Calls of graphs that the dialect has structured operations for.
 pub const REGIONS: &[&str] = &["higher_order.cond", "higher_order.while_loop"];
 
-/// Whether the dialect has an operator.
+/// Operators that the dialect has for tensors only: their number becomes a tensor without dimensions.
+const LIFTED: &[(&str, &str)] = &[
+    ("aten.bitwise_left_shift.Tensor_Scalar", "aten.bitwise_left_shift.Tensor"),
+    ("aten.bitwise_or.Scalar", "aten.bitwise_or.Tensor"),
+    ("aten.bitwise_right_shift.Tensor_Scalar", "aten.bitwise_right_shift.Tensor"),
+    ("aten.bitwise_xor.Scalar", "aten.bitwise_xor.Tensor"),
+];
+
+/// The operator for tensors that stands for one with a number.
+pub fn lifted(op: &str) -> Option<&'static str> {
+    LIFTED.iter().find(|(number, _)| *number == op).map(|(_, tensor)| *tensor)
+}
+
+/// Whether the dialect has an operator, or one for tensors in its place.
 pub fn has(op: &str) -> bool {
-    OPERATORS.binary_search(&op).is_ok() || REGIONS.contains(&op)
+    OPERATORS.binary_search(&op).is_ok() || REGIONS.contains(&op) || lifted(op).is_some()
 }
 
 #[cfg(test)]
