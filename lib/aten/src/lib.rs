@@ -16,6 +16,7 @@ mod inline;
 pub mod prepare;
 pub mod promote;
 pub mod schema;
+mod subclass;
 pub mod value;
 
 pub use bind::{Bound, Operand, bind};

@@ -14,6 +14,7 @@ use crate::expand::{Expander, State, without_strides};
 use crate::functional::{self, Aliases};
 use crate::inline::{Cast, inline};
 use crate::schema;
+use crate::subclass;
 use crate::value::{V, shape_of};
 use m2m_graph::{Accounting, Emit, Graph, Program, Rewriter};
 use m2m_record::{Arg, DType, Elimination, Node, Type, TypedValue};
@@ -110,6 +111,8 @@ impl Task<'_> {
     fn graph(&self, old: &Graph, id: &str, parent: Option<&str>, cast: Cast) -> Result<Done, Vec<Unsupported>> {
         let inlined = inline(self.program, old, cast);
         let old = inlined.as_ref().map_or(old, |i| &i.graph);
+        let unwrapped = subclass::unwrap(old, &|name| self.program.tensors.get(name));
+        let old = unwrapped.as_ref().map_or(old, |u| &u.graph);
         let mut preparer = Preparer::new(*self, old, id, parent);
         if let Some(inlined) = &inlined {
             preparer.casts = Some(&inlined.casts);
@@ -120,6 +123,14 @@ impl Task<'_> {
         let mut done = preparer.finish()?;
         if let Some(inlined) = inlined {
             done.eliminations.extend(inlined.eliminations);
+        }
+        if let Some(unwrapped) = unwrapped {
+            for input in &mut done.graph.inputs {
+                if let Some(outer) = unwrapped.origins.get(&input.value) {
+                    input.origins = vec![outer.clone()];
+                }
+            }
+            done.eliminations.extend(unwrapped.eliminations);
         }
         Ok(done)
     }

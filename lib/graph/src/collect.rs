@@ -7,7 +7,7 @@ use crate::graph::Graph;
 use crate::place::Places;
 use crate::verify::{Fault, verify};
 use indexmap::IndexMap;
-use m2m_record::{Body, File, Line, Node, NodePlace, graph, reader};
+use m2m_record::{Body, File, Line, Node, NodePlace, Tensor, graph, reader};
 
 /// Why a stream's graphs cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,8 @@ pub struct Program {
     pub nested: IndexMap<String, Graph>,
     /// Files by id, the last record of each.
     pub files: IndexMap<String, File>,
+    /// Tensors that records name beside the inputs, the last record of each.
+    pub tensors: IndexMap<String, Tensor>,
     /// Stages of all root graphs so far.
     pub stages: Vec<String>,
     /// Scope and location of the nodes that a node of the current graph may come from, and of its own nodes.
@@ -71,6 +73,7 @@ pub struct Collector {
     is_complete: bool,
     is_root: bool,
     files: IndexMap<String, File>,
+    tensors: IndexMap<String, Tensor>,
     stages: Vec<String>,
     places: Places,
 }
@@ -102,6 +105,10 @@ impl Collector {
             File::KIND => {
                 let file: File = self.parse(line)?;
                 self.files.insert(file.id.clone(), file);
+            }
+            Tensor::KIND => {
+                let tensor: Tensor = self.parse(line)?;
+                self.tensors.insert(tensor.name.clone(), tensor);
             }
             _ => {}
         }
@@ -157,7 +164,8 @@ impl Collector {
         }
         let (_, root) = graphs.pop().ok_or(Error::NoGraph)?;
         let places = self.places.with_nodes(graphs.values().chain([&root]).flat_map(|graph| &graph.nodes));
-        let program = Program { root, nested: graphs, files: self.files, stages: self.stages, places };
+        let program =
+            Program { root, nested: graphs, files: self.files, tensors: self.tensors, stages: self.stages, places };
         verify(&program)?;
         Ok(program)
     }

@@ -24,6 +24,7 @@ mod reduce;
 mod scalar;
 mod scan;
 mod scatter;
+mod solve;
 mod sort;
 mod spatial;
 mod symbols;

@@ -27,9 +27,11 @@ mod reduce;
 mod scatter;
 mod segment;
 mod softmax;
+mod solve;
 mod special;
 mod split;
 mod table;
+mod torchao;
 mod unique;
 mod view;
 

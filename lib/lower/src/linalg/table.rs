@@ -9,8 +9,8 @@ use super::elementwise::select;
 use super::elementwise::unary::{self, Unary};
 use super::scalar::Compare;
 use super::{
-    check, complex, control, conv, create, index, matmul, pad, pool, random, reduce, scan, scatter, sort, upsample,
-    view,
+    check, complex, control, conv, create, index, matmul, pad, pool, random, reduce, scan, scatter, solve, sort,
+    upsample, view,
 };
 use crate::error::{Error, Result};
 use m2m_aten::bind::Bound;
@@ -40,6 +40,7 @@ pub enum Family {
     Complex,
     Control,
     Random,
+    Solve,
 }
 
 /// How an operator is lowered.
@@ -128,6 +129,8 @@ pub const TABLE: &[Row] = &[
     rule("aten._assert_scalar.default", Family::Check, "cf.assert", check::assert_scalar),
     rule("aten._convolution.default", Family::Conv, "linalg.conv_2d_nchw_fchw", conv::convolution),
     rule("aten._convolution.deprecated", Family::Conv, "linalg.conv_2d_nchw_fchw", conv::convolution),
+    rule("aten._linalg_eigh.default", Family::Solve, "linalg.generic", solve::jacobi::eigh),
+    rule("aten._linalg_svd.default", Family::Solve, "linalg.generic", solve::jacobi::svd),
     rule("aten._local_scalar_dense.default", Family::Check, "tensor.extract", check::item),
     unary_row("aten._to_copy.default", unary::identity),
     rule("aten._unsafe_index.Tensor", Family::Index, "linalg.generic", index::index),
@@ -260,6 +263,10 @@ pub const TABLE: &[Row] = &[
     compare("aten.le.Scalar", Compare::Le),
     compare("aten.le.Tensor", Compare::Le),
     unary_row("aten.leaky_relu.default", unary::leaky_relu),
+    rule("aten.linalg_cholesky_ex.default", Family::Solve, "linalg.generic", solve::cholesky::cholesky),
+    rule("aten.linalg_lu_factor_ex.default", Family::Solve, "linalg.generic", solve::lu::factor),
+    rule("aten.linalg_qr.default", Family::Solve, "linalg.generic", solve::qr::qr),
+    rule("aten.linalg_solve_triangular.default", Family::Solve, "linalg.generic", solve::triangular::solve),
     rule("aten.linalg_vector_norm.default", Family::Reduce, "linalg.reduce", reduce::norm::vector_norm),
     rule("aten.linear.default", Family::Matmul, "linalg.matmul", matmul::linear),
     unary_row("aten.log.default", unary::log),
@@ -274,6 +281,7 @@ pub const TABLE: &[Row] = &[
     logical("aten.logical_xor.default", binary::bitwise_xor),
     compare("aten.lt.Scalar", Compare::Lt),
     compare("aten.lt.Tensor", Compare::Lt),
+    rule("aten.lu_unpack.default", Family::Solve, "linalg.generic", solve::lu::unpack),
     rule("aten.masked_fill.Scalar", Family::Select, "linalg.generic", select::masked_fill),
     rule("aten.masked_fill.Tensor", Family::Select, "linalg.generic", select::masked_fill),
     rule("aten.masked_scatter.default", Family::Index, "linalg.generic", index::nonzero::masked_scatter),

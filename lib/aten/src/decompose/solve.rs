@@ -1,0 +1,400 @@
+//! Linear algebra in terms of the target's factorisations: LU with pivots, Cholesky, QR, symmetric eigenvalues, singular
+//! values, and triangular systems.
+
+use super::need_rank;
+use crate::bind::Bound;
+use crate::error::Error;
+use crate::expand::{Expander, Results, one};
+use crate::infer::broadcast;
+use crate::value::{V, size_arg, tensor_type};
+use m2m_record::{Arg, DType};
+use m2m_tensor::Expr;
+
+/// The first argument, which is a batch of matrices.
+fn matrices(e: &Expander<'_, '_>, b: &Bound<'_>) -> Result<V, Error> {
+    let x = e.tensor(b, b.schema.args.first().map_or("self", |a| a.name))?;
+    need_rank(b.op(), &x, 2)?;
+    Ok(x)
+}
+
+/// The leading sizes, the rows and the columns.
+fn split(x: &V) -> (Vec<Expr>, Expr, Expr) {
+    let lead = x.rank().saturating_sub(2);
+    (x.shape.iter().take(lead).cloned().collect(), x.dim(lead), x.dim(lead + 1))
+}
+
+fn with(lead: &[Expr], more: &[&Expr]) -> Vec<Expr> {
+    lead.iter().chain(more.iter().copied()).cloned().collect()
+}
+
+/// The smaller of two sizes.
+fn least(op: &str, rows: &Expr, cols: &Expr) -> Result<Expr, Error> {
+    match (rows.as_int(), cols.as_int()) {
+        (Some(m), Some(n)) => Ok(Expr::Int(m.min(n))),
+        _ if rows == cols => Ok(rows.clone()),
+        _ => Err(Error::unsupported(format!("{op} of [{rows}, {cols}] matrices"))),
+    }
+}
+
+/// `x` with its last two dimensions exchanged.
+fn transposed(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
+    e.transpose(x, x.rank() - 2, x.rank() - 1)
+}
+
+fn all<const N: usize>(op: &str, results: Vec<Option<V>>) -> Result<[V; N], Error> {
+    let values: Option<Vec<V>> = results.into_iter().collect();
+    values.and_then(|v| v.try_into().ok()).ok_or_else(|| Error::shape(op, format!("expected {N} results")))
+}
+
+/// `LU`, pivots and info.
+fn lu(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V) -> Result<[V; 3], Error> {
+    let (lead, rows, cols) = split(a);
+    let steps = least(b.op(), &rows, &cols)?;
+    let types = vec![a.ty(), tensor_type(DType::I32, &with(&lead, &[&steps])), tensor_type(DType::I32, &lead)];
+    let op = "aten.linalg_lu_factor_ex.default";
+    all(op, e.call(op, vec![a.arg()], &[("pivot", Arg::Bool(true))], types)?)
+}
+
+/// `P`, `L` and `U` of a packed factorisation.
+fn unpack(e: &mut Expander<'_, '_>, b: &Bound<'_>, packed: &V, pivots: &V) -> Result<[V; 3], Error> {
+    let (lead, rows, cols) = split(packed);
+    let steps = least(b.op(), &rows, &cols)?;
+    let ty = |a: &Expr, c: &Expr| tensor_type(packed.dtype, &with(&lead, &[a, c]));
+    let types = vec![ty(&rows, &rows), ty(&rows, &steps), ty(&steps, &cols)];
+    all("aten.lu_unpack.default", e.call("aten.lu_unpack.default", vec![packed.arg(), pivots.arg()], &[], types)?)
+}
+
+/// `X` with `a @ X = x`, `a` triangular, of the same leading sizes.
+fn substitute(e: &mut Expander<'_, '_>, a: &V, x: &V, upper: bool, unit: bool) -> Result<V, Error> {
+    let kwargs = [("upper", Arg::Bool(upper)), ("left", Arg::Bool(true)), ("unitriangular", Arg::Bool(unit))];
+    e.call1("aten.linalg_solve_triangular.default", vec![a.arg(), x.arg()], &kwargs, x.dtype, &x.shape)
+}
+
+/// Both with their common leading sizes.
+fn aligned(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V, x: &V) -> Result<(V, V), Error> {
+    let ((la, ma, na), (lx, mx, nx)) = (split(a), split(x));
+    let lead = broadcast(b.op(), &la, &lx)?;
+    Ok((e.expand_to(a, &with(&lead, &[&ma, &na]))?, e.expand_to(x, &with(&lead, &[&mx, &nx]))?))
+}
+
+/// `X` with `a @ X = x`: `P.T @ x`, then `L`, then `U`.
+fn solved(e: &mut Expander<'_, '_>, b: &Bound<'_>, packed: &V, pivots: &V, x: &V) -> Result<V, Error> {
+    let [p, _, _] = unpack(e, b, packed, pivots)?;
+    let p = transposed(e, &p)?;
+    let (p, x) = aligned(e, b, &p, x)?;
+    let (packed, _) = aligned(e, b, packed, &x)?;
+    let y = super::matmul::product(e, &p, &x)?;
+    let y = substitute(e, &packed, &y, false, true)?;
+    substitute(e, &packed, &y, true, false)
+}
+
+/// Results as the node says: in its order, those that it lacks left out.
+fn given(e: &mut Expander<'_, '_>, b: &Bound<'_>, values: &[&V]) -> Results {
+    let mut out = Vec::new();
+    for (k, v) in values.iter().enumerate().take(b.node.results.len()) {
+        let (dtype, _) = e.result(b, k)?;
+        out.push(Some(e.to_dtype(v, dtype)?));
+    }
+    Ok(out)
+}
+
+/// `linalg_lu_factor`, `linalg_lu`.
+pub(super) fn factor(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    if !b.bool("pivot")? {
+        return Err(Error::unsupported(format!("{} without pivots", b.op())));
+    }
+    let a = matrices(e, b)?;
+    let [packed, pivots, _] = lu(e, b, &a)?;
+    if b.op() == "aten.linalg_lu.default" {
+        let [p, l, u] = unpack(e, b, &packed, &pivots)?;
+        return given(e, b, &[&p, &l, &u]);
+    }
+    given(e, b, &[&packed, &pivots])
+}
+
+/// The signs of the permutations that pivots are, and the diagonals of the factors.
+fn diagonal(e: &mut Expander<'_, '_>, packed: &V, pivots: &V) -> Result<(V, V), Error> {
+    let (lead, n, _) = split(packed);
+    let line = e.iota(&n, pivots.dtype)?;
+    let line = e.add(&line, 1i64)?;
+    let is_moved = e.compare("ne", pivots, &line)?;
+    let (minus, plus) = (e.full(&[], packed.dtype, Arg::Int(-1))?, e.full(&[], packed.dtype, Arg::Int(1))?);
+    let signs = e.select_where(&is_moved, &minus, &plus)?;
+    let last = Arg::Int(lead.len() as i64);
+    let sign = e.call1("aten.prod.dim_int", vec![signs.arg(), last], &[], packed.dtype, &lead)?;
+    let (first, second) = (lead.len() as i64, lead.len() as i64 + 1);
+    let args = vec![packed.arg(), Arg::Int(0), Arg::Int(first), Arg::Int(second)];
+    let diagonal = e.call1("aten.diagonal.default", args, &[], packed.dtype, &with(&lead, &[&n]))?;
+    Ok((sign, diagonal))
+}
+
+/// `det`: the product of the diagonal of `U`, negative for an odd number of exchanges; with `LU` and pivots.
+pub(super) fn det(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let a = matrices(e, b)?;
+    let [packed, pivots, _] = lu(e, b, &a)?;
+    let (sign, line) = diagonal(e, &packed, &pivots)?;
+    let last = Arg::Int(line.rank() as i64 - 1);
+    let size = e.call1("aten.prod.dim_int", vec![line.arg(), last], &[], line.dtype, &sign.shape)?;
+    let y = e.mul(&size, &sign)?;
+    given(e, b, &[&y, &packed, &pivots])
+}
+
+/// `slogdet`: the sign of the determinant and the logarithm of its magnitude; `logdet`: its logarithm.
+pub(super) fn slogdet(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let a = matrices(e, b)?;
+    let [packed, pivots, _] = lu(e, b, &a)?;
+    let (sign, line) = diagonal(e, &packed, &pivots)?;
+    let last = line.rank() - 1;
+    let signs = e.unary("sign", &line)?;
+    let own = e.call1("aten.prod.dim_int", vec![signs.arg(), Arg::Int(last as i64)], &[], line.dtype, &sign.shape)?;
+    let sign = e.mul(&own, &sign)?;
+    let size = e.unary("abs", &line)?;
+    let log = e.unary("log", &size)?;
+    let log = e.sum(&log, &[last], false)?;
+    if b.op() == "aten.logdet.default" {
+        let is_negative = e.compare("lt", &sign, 0i64)?;
+        let nan = e.full(&[], log.dtype, Arg::from(f64::NAN))?;
+        return one(e.select_where(&is_negative, &nan, &log)?);
+    }
+    given(e, b, &[&sign, &log, &packed, &pivots])
+}
+
+/// `linalg_solve…(A, B, left)`: `X` with `A @ X = B`, or `X @ A = B`; vectors where `B` has the shape of a batch of them.
+pub(super) fn solve(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (a, x) = (matrices(e, b)?, e.tensor(b, "B")?);
+    let (lead, n, _) = split(&a);
+    let left = b.bool("left")?;
+    let is_vector = x.rank() == 1 || (x.rank() + 1 == a.rank() && x.shape == with(&lead, &[&n]));
+    let [packed, pivots, info] = lu(e, b, &a)?;
+    let columns = if is_vector { e.unsqueeze(&x, x.rank())? } else { x };
+    let y = if left {
+        solved(e, b, &packed, &pivots, &columns)?
+    } else {
+        let turned = transposed(e, &a)?;
+        let [packed, pivots, _] = lu(e, b, &turned)?;
+        let columns = transposed(e, &columns)?;
+        let y = solved(e, b, &packed, &pivots, &columns)?;
+        transposed(e, &y)?
+    };
+    let y = if is_vector { e.squeeze(&y, y.rank() - 1)? } else { y };
+    if b.node.results.len() == 2 {
+        return given(e, b, &[&y, &info]);
+    }
+    given(e, b, &[&y, &packed, &pivots, &info])
+}
+
+/// `linalg_lu_solve(LU, pivots, B)`
+pub(super) fn lu_solve(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    if !b.bool("left")? || b.bool("adjoint")? {
+        return Err(Error::unsupported(format!("{} from the right or of the adjoint", b.op())));
+    }
+    let (packed, pivots, x) = (matrices(e, b)?, e.tensor(b, "pivots")?, e.tensor(b, "B")?);
+    one(solved(e, b, &packed, &pivots, &x)?)
+}
+
+/// `inverse`: what solves for the unit matrix; with info.
+pub(super) fn inverse(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let a = matrices(e, b)?;
+    let (_, n, _) = split(&a);
+    let unit = eye(e, &n, a.dtype)?;
+    let unit = e.expand_to(&unit, &a.shape)?;
+    let [packed, pivots, info] = lu(e, b, &a)?;
+    let y = solved(e, b, &packed, &pivots, &unit)?;
+    given(e, b, &[&y, &info])
+}
+
+fn eye(e: &mut Expander<'_, '_>, n: &Expr, dtype: DType) -> Result<V, Error> {
+    let args = vec![size_arg(n)];
+    e.call1("aten.eye.default", args, &[("dtype", Arg::DType(dtype))], dtype, &[n.clone(), n.clone()])
+}
+
+/// `linalg_solve_triangular(A, B, upper, left, unitriangular)`: from the right as the transposed system from the left.
+pub(super) fn triangular(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (a, x) = (matrices(e, b)?, e.tensor(b, "B")?);
+    let (upper, left, unit) = (b.bool("upper")?, b.bool("left")?, b.bool("unitriangular")?);
+    if left {
+        let (a, x) = aligned(e, b, &a, &x)?;
+        return one(substitute(e, &a, &x, upper, unit)?);
+    }
+    let (a, x) = (transposed(e, &a)?, transposed(e, &x)?);
+    let (a, x) = aligned(e, b, &a, &x)?;
+    let y = substitute(e, &a, &x, !upper, unit)?;
+    one(transposed(e, &y)?)
+}
+
+/// `triangular_solve(B, A, upper, transpose, unitriangular) -> (X, A)`
+pub(super) fn old_triangular(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, a) = (matrices(e, b)?, e.tensor(b, "A")?);
+    let (upper, turns, unit) = (b.bool("upper")?, b.bool("transpose")?, b.bool("unitriangular")?);
+    let m = if turns { transposed(e, &a)? } else { a.clone() };
+    let (m, x) = aligned(e, b, &m, &x)?;
+    let y = substitute(e, &m, &x, upper != turns, unit)?;
+    Ok(vec![Some(y), Some(a)])
+}
+
+/// The lower Cholesky factor, and info.
+fn lower_factor(e: &mut Expander<'_, '_>, a: &V) -> Result<[V; 2], Error> {
+    let (lead, ..) = split(a);
+    let op = "aten.linalg_cholesky_ex.default";
+    let types = vec![a.ty(), tensor_type(DType::I32, &lead)];
+    all(op, e.call(op, vec![a.arg()], &[("upper", Arg::Bool(false))], types)?)
+}
+
+/// `linalg_cholesky`, `linalg_cholesky_ex`, `cholesky`: the upper factor is the lower one of the transposed matrix,
+/// transposed.
+pub(super) fn cholesky(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let a = matrices(e, b)?;
+    let upper = b.bool("upper")?;
+    let a = if upper { transposed(e, &a)? } else { a };
+    let [factor, info] = lower_factor(e, &a)?;
+    let factor = if upper { transposed(e, &factor)? } else { factor };
+    given(e, b, &[&factor, &info])
+}
+
+/// `cholesky_solve(B, L, upper)`: `X` with `L @ L.T @ X = B`; `cholesky_inverse(L, upper)`: for the unit matrix.
+pub(super) fn cholesky_solve(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let first = matrices(e, b)?;
+    let (factor, x) = if b.has("input2") {
+        (e.tensor(b, "input2")?, first)
+    } else {
+        let (_, n, _) = split(&first);
+        let unit = eye(e, &n, first.dtype)?;
+        let unit = e.expand_to(&unit, &first.shape)?;
+        (first, unit)
+    };
+    let (factor, x) = aligned(e, b, &factor, &x)?;
+    let turned = transposed(e, &factor)?;
+    let (lower, upper) = if b.bool("upper")? { (turned, factor) } else { (factor, turned) };
+    let y = substitute(e, &lower, &x, false, false)?;
+    one(substitute(e, &upper, &y, true, false)?)
+}
+
+/// `Q` and `R`.
+fn qr(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V, mode: &str) -> Result<[V; 2], Error> {
+    let (lead, rows, cols) = split(a);
+    let inner = if mode == "complete" { rows.clone() } else { least(b.op(), &rows, &cols)? };
+    let ty = |a_: &Expr, c: &Expr| tensor_type(a.dtype, &with(&lead, &[a_, c]));
+    let types = vec![ty(&rows, &inner), ty(&inner, &cols)];
+    all("aten.linalg_qr.default", e.call("aten.linalg_qr.default", vec![a.arg(), Arg::from(mode)], &[], types)?)
+}
+
+/// `linalg_eigh`, `linalg_eigvalsh`: `_linalg_eigh`.
+pub(super) fn eigh(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let a = matrices(e, b)?;
+    let (lead, n, _) = split(&a);
+    let types = vec![tensor_type(a.dtype, &with(&lead, &[&n])), a.ty()];
+    let args = vec![a.arg(), b.arg("UPLO")?.clone()];
+    let [w, v] = all(b.op(), e.call("aten._linalg_eigh.default", args, &[], types)?)?;
+    given(e, b, &[&w, &v])
+}
+
+/// `U [*, m, k]`, `S [*, k]` and `Vh [*, k, n]`; of wide matrices by the transposed ones.
+fn thin(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V) -> Result<[V; 3], Error> {
+    let (lead, rows, cols) = split(a);
+    let k = least(b.op(), &rows, &cols)?;
+    if k != cols {
+        let turned = transposed(e, a)?;
+        let [u, s, vh] = thin(e, b, &turned)?;
+        return Ok([transposed(e, &vh)?, s, transposed(e, &u)?]);
+    }
+    let types = vec![a.ty(), tensor_type(a.dtype, &with(&lead, &[&k])), tensor_type(a.dtype, &with(&lead, &[&k, &k]))];
+    let args = vec![a.arg(), Arg::Bool(false)];
+    all("aten._linalg_svd.default", e.call("aten._linalg_svd.default", args, &[], types)?)
+}
+
+/// Orthonormal columns `[*, m, k]` completed to `[*, m, m]` by those that a QR factorisation adds.
+fn completed(e: &mut Expander<'_, '_>, b: &Bound<'_>, u: &V) -> Result<V, Error> {
+    let (_, rows, cols) = split(u);
+    if rows == cols {
+        return Ok(u.clone());
+    }
+    let [q, _] = qr(e, b, u, "complete")?;
+    let last = q.rank() - 1;
+    let more = e.slice(&q, last, &cols, &rows, 1)?;
+    e.cat(&[u.clone(), more], last)
+}
+
+/// `_linalg_svd`, `linalg_svd`, `linalg_svdvals`, `svd`: the last one gives `V`, not its transpose.
+pub(super) fn svd(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let a = matrices(e, b)?;
+    let [mut u, s, mut vh] = thin(e, b, &a)?;
+    if b.op() == "aten.linalg_svdvals.default" {
+        return one(s);
+    }
+    if b.has("compute_uv") && !b.bool("compute_uv")? {
+        let mut out = Vec::new();
+        for k in 0..3 {
+            let (dtype, shape) = e.result(b, k)?;
+            out.push(Some(if k == 1 { s.clone() } else { e.full(&shape, dtype, Arg::Int(0))? }));
+        }
+        return Ok(out);
+    }
+    let is_full = if b.has("some") { !b.bool("some")? } else { b.bool("full_matrices")? };
+    if is_full {
+        u = completed(e, b, &u)?;
+        let v = transposed(e, &vh)?;
+        let v = completed(e, b, &v)?;
+        vh = transposed(e, &v)?;
+    }
+    if b.op() == "aten.svd.default" {
+        vh = transposed(e, &vh)?;
+    }
+    given(e, b, &[&u, &s, &vh])
+}
+
+/// `linalg_pinv`: `V @ diag(1/S) @ U.T`, singular values up to `max(atol, rtol·S[0])` counting as 0.
+pub(super) fn pinv(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let a = matrices(e, b)?;
+    let (_, rows, cols) = split(&a);
+    let epsilon = if a.dtype == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
+    let largest = match (rows.as_int(), cols.as_int()) {
+        (Some(m), Some(n)) => m.max(n) as f64,
+        _ => return Err(Error::unsupported(format!("{} of symbolic sizes", b.op()))),
+    };
+    let (atol, rtol) = if b.has("rcond") {
+        (0.0, b.float("rcond")?)
+    } else {
+        let atol = b.float_or("atol")?;
+        let default = if atol.is_some_and(|a| a > 0.0) { 0.0 } else { epsilon * largest };
+        (atol.unwrap_or(0.0), b.float_or("rtol")?.unwrap_or(default))
+    };
+    let [u, s, vh] = thin(e, b, &a)?;
+    let last = s.rank() - 1;
+    let most = e.extreme("amax", &s, &[last], true)?;
+    let limit = e.mul(&most, rtol)?;
+    let floor = e.full(&[], s.dtype, Arg::from(atol))?;
+    let limit = e.binary_default("maximum", &limit, &floor)?;
+    let is_kept = e.compare("gt", &s, &limit)?;
+    let inverse = e.unary("reciprocal", &s)?;
+    let zero = e.full(&[], s.dtype, Arg::Int(0))?;
+    let inverse = e.select_where(&is_kept, &inverse, &zero)?;
+    let inverse = e.unsqueeze(&inverse, last)?;
+    let v = transposed(e, &vh)?;
+    let v = e.mul(&v, &inverse)?;
+    let ut = transposed(e, &u)?;
+    one(super::matmul::product(e, &v, &ut)?)
+}
+
+/// Squarings after the series of `exp(A / 2^SQUARINGS)`, which is exact to `f64` for norms up to that power.
+const SQUARINGS: i32 = 10;
+
+/// `matrix_exp`: the Taylor series of `A / 2^10` to the 13th power, squared ten times, in `f64`.
+pub(super) fn exponential(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let a = matrices(e, b)?;
+    let (dtype, _) = e.result(b, 0)?;
+    let (_, n, _) = split(&a);
+    let wide = e.to_dtype(&a, DType::F64)?;
+    let small = e.mul(&wide, 0.5f64.powi(SQUARINGS))?;
+    let unit = eye(e, &n, DType::F64)?;
+    let unit = e.expand_to(&unit, &a.shape)?;
+    let mut y = unit.clone();
+    for k in (1..=13).rev() {
+        let scaled = e.mul(&small, 1.0 / f64::from(k))?;
+        let product = super::matmul::product(e, &scaled, &y)?;
+        y = e.add(&unit, &product)?;
+    }
+    for _ in 0..SQUARINGS {
+        y = super::matmul::product(e, &y, &y)?;
+    }
+    one(e.to_dtype(&y, dtype)?)
+}
