@@ -93,3 +93,82 @@ fn access(node: &Node, paths: &HashMap<String, (String, String)>) -> Option<(Str
     let value = node.results.first()?.value.clone()?;
     Some((outer.clone(), format!("{path}.{name}"), value))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use m2m_record::{DType, Data, Dim, InputRole, OutputItem, OutputRole, TensorType, Type, TypedValue};
+
+    fn ty(dtype: DType, size: i64) -> Type {
+        TensorType::new(dtype, vec![Dim::Int(size)]).into()
+    }
+
+    fn node(n: usize, op: &str, args: Vec<Arg>, result: &str, ty: Type) -> Node {
+        let (graph, stage) = ("original".to_owned(), "original".to_owned());
+        let results = vec![TypedValue { value: Some(result.into()), ty }];
+        Node { graph, stage, node: format!("original:{n}"), op: op.into(), args, results, ..Node::default() }
+    }
+
+    fn parameter() -> Input {
+        Input {
+            graph: "original".into(),
+            value: "w".into(),
+            role: InputRole::Parameter,
+            target: Some("fc.weight".into()),
+            ty: ty(DType::F32, 4),
+            data: None,
+            literal: None,
+            persistent: None,
+            origins: vec![],
+        }
+    }
+
+    /// `w.outer.qdata`, a tensor inside of one that is inside of a parameter, with its sign changed.
+    fn nested() -> Graph {
+        let inside = |from: &str, name: &str| vec![Arg::value(from), Arg::from(name)];
+        Graph {
+            id: "original".into(),
+            stage: "original".into(),
+            inputs: vec![parameter()],
+            nodes: vec![
+                node(0, ACCESS, inside("w", "outer"), "a", ty(DType::F32, 4)),
+                node(1, ACCESS, inside("a", "qdata"), "q", ty(DType::I8, 4)),
+                node(2, "aten.neg.default", vec![Arg::value("q")], "y", ty(DType::I8, 4)),
+            ],
+            outputs: vec![OutputItem {
+                value: Some("y".into()),
+                literal: None,
+                role: OutputRole::UserOutput,
+                target: None,
+            }],
+            ..Graph::default()
+        }
+    }
+
+    #[test]
+    fn inner_tensors_take_the_place_of_their_parameter() {
+        let data = Data::Tensor { file: "f0".into(), tensor: "bytes".into() };
+        let name = "fc.weight.outer.qdata".to_owned();
+        let inner = Tensor { name, ty: ty(DType::I8, 4), data: data.clone(), sha256: None, origin: None };
+        let root = nested();
+        let found = unwrap(&root, &|name| (name == inner.name).then_some(&inner)).unwrap();
+        let [input] = found.graph.inputs.as_slice() else { panic!("{:?}", found.graph.inputs) };
+        assert_eq!((input.value.as_str(), input.target.as_deref()), ("q", Some("fc.weight.outer.qdata")));
+        assert_eq!((&input.ty, &input.data), (&ty(DType::I8, 4), &Some(data)));
+        assert_eq!(found.graph.nodes.len(), 1);
+        assert_eq!(found.eliminations.len(), 2);
+        assert_eq!(found.origins.get("q").map(String::as_str), Some("w"));
+        let tensors = [(inner.name.clone(), inner)].into_iter().collect();
+        let program = m2m_graph::Program { root, tensors, ..m2m_graph::Program::default() };
+        let prepared = crate::prepare(&program, &|op| op == "aten.neg.default").unwrap();
+        assert_eq!(prepared.graph.inputs[0].origins, ["w"]);
+    }
+
+    #[test]
+    fn what_no_record_has_stays_as_it_is() {
+        let root = nested();
+        let found = unwrap(&root, &|_| None).unwrap();
+        assert_eq!(found.graph.inputs, root.inputs);
+        assert!(found.graph.nodes.iter().any(|n| n.op == ACCESS));
+    }
+}

@@ -4,6 +4,7 @@
 //! negative; what is still outside is brought to the nearest element, so that no memory outside is read. `nonzero` finds
 //! the places of true elements, `search` bisects sorted ones, `shift` turns axes.
 
+pub mod nms;
 pub mod nonzero;
 pub mod search;
 pub mod shift;

@@ -420,6 +420,7 @@ pub const TABLE: &[Row] = &[
     control("higher_order.map_impl", "scf.for", control::map),
     control("higher_order.scan", "scf.for", control::scan),
     control("higher_order.while_loop", "scf.while", control::while_loop),
+    rule("torchvision.nms.default", Family::Index, "scf.for", index::nms::nms),
 ];
 
 /// The support table as text, one operator a line, sorted: operator, family, and the operation that its result comes

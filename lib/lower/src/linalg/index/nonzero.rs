@@ -40,7 +40,7 @@ fn flattened<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>) -> Result<Tensor<'c>> {
 }
 
 /// Row-major numbers of the elements that are not zero, i64, with an axis whose size is a new symbol.
-fn places<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>) -> Result<Tensor<'c>> {
+pub fn places<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>) -> Result<Tensor<'c>> {
     let flat = flattened(cx, t)?;
     let counts = running_count(cx, &flat)?;
     let total = count_true(cx, &flat, &Axes::new(1, vec![0]), DType::I64)?;
