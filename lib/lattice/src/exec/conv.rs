@@ -14,19 +14,35 @@ use super::product::{Kernel, matrix, sums};
 use super::value::{Floats, Sparse, round};
 use crate::plan::{Convolution, Relation, Stored, ValueId, Window};
 use m2m_record::DType;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-/// Relations that are kept for the next operation on the same rows.
-const KEPT: usize = 4;
+/// Most relations that are kept for the next operation on the same rows.
+const KEPT: usize = 8;
 
-/// A relation as it was last computed.
+/// A relation that has been computed. It keeps no rows alive, and is forgotten with them.
 pub(super) struct Related {
     relation: Relation,
     window: Window,
-    input: Arc<Support>,
-    target: Option<Arc<Support>>,
-    output: Arc<Support>,
+    input: Weak<Support>,
+    target: Option<Weak<Support>>,
+    output: Weak<Support>,
     edges: Arc<Edges>,
+}
+
+impl Related {
+    fn is_alive(&self) -> bool {
+        let alive = |support: &Weak<Support>| support.strong_count() > 0;
+        alive(&self.input) && alive(&self.output) && self.target.as_ref().is_none_or(alive)
+    }
+
+    fn is(&self, relation: Relation, window: &Window, input: &Arc<Support>, target: Option<&Arc<Support>>) -> bool {
+        let same = |weak: &Weak<Support>, arc: &Arc<Support>| std::ptr::eq(weak.as_ptr(), Arc::as_ptr(arc));
+        let same_target = match (&self.target, target) {
+            (Some(a), Some(b)) => same(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        self.relation == relation && self.window == *window && same(&self.input, input) && same_target
+    }
 }
 
 /// The window of a linear layer.
@@ -113,25 +129,24 @@ impl Machine<'_> {
         input: &Arc<Support>,
         target: Option<&Arc<Support>>,
     ) -> Result<(Arc<Support>, Arc<Edges>), String> {
-        let known = self.related.iter().find(|each| {
-            let same_target = match (&each.target, target) {
-                (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-                (a, b) => a.is_none() && b.is_none(),
-            };
-            each.relation == relation && each.window == *window && Arc::ptr_eq(&each.input, input) && same_target
-        });
-        if let Some(known) = known {
-            return Ok((known.output.clone(), known.edges.clone()));
+        self.related.retain(Related::is_alive);
+        let known = self.related.iter().find(|each| each.is(relation, window, input, target));
+        if let Some((output, known)) = known.and_then(|known| Some((known.output.upgrade()?, known))) {
+            return Ok((output, known.edges.clone()));
         }
         let (output, edges) = related(relation, window, input, target)?;
         let edges = Arc::new(edges);
         if self.related.len() >= KEPT {
             self.related.remove(0);
         }
-        let (input, target) = (input.clone(), target.cloned());
-        let related =
-            Related { relation, window: *window, input, target, output: output.clone(), edges: edges.clone() };
-        self.related.push(related);
+        self.related.push(Related {
+            relation,
+            window: *window,
+            input: Arc::downgrade(input),
+            target: target.map(Arc::downgrade),
+            output: Arc::downgrade(&output),
+            edges: edges.clone(),
+        });
         Ok((output, edges))
     }
 }

@@ -4,9 +4,10 @@
 
 use super::product::Kernel;
 use super::value::{elements, is_computed, widen};
-use crate::plan::{Packed, Part, Plan, Stored, Weight, Window};
-use m2m_record::DType;
+use crate::plan::{Kind, Packed, Part, Plan, Stored, Weight, Window};
+use m2m_record::{DType, Data};
 use m2m_tensor::source::Files;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// The files of a plan's weights.
@@ -22,10 +23,11 @@ pub(super) struct Loaded {
 }
 
 impl Weights {
-    /// Maps the files of a plan; `root` is what relative paths are relative to.
+    /// Maps those files of a plan that weights lie in; `root` is what relative paths are relative to.
     pub fn open(plan: &Plan, root: Option<&Path>) -> Result<Weights, String> {
         let mut files = Files::new();
-        for file in plan.files.iter().filter(|file| file.format == "safetensors") {
+        let used: HashSet<&str> = plan.ops.iter().flat_map(|op| parts(&op.kind)).filter_map(file_of).collect();
+        for file in plan.files.iter().filter(|file| used.contains(file.id.as_str())) {
             files.open(file, root).map_err(|error| error.to_string())?;
         }
         Ok(Weights { files })
@@ -166,6 +168,22 @@ impl Weights {
             let (scale, bias) = (scales.get(at).copied(), biases.get(at).copied());
             scale.unwrap_or_default() * code as f32 + bias.unwrap_or_default()
         })
+    }
+}
+
+/// The stored tensors that an operation binds.
+fn parts(kind: &Kind) -> Vec<&Part> {
+    let Kind::Weight(weight) = kind else { return Vec::new() };
+    match &weight.stored {
+        Stored::Dense(part) => vec![part],
+        Stored::Packed(packed) => vec![&packed.weight, &packed.scales, &packed.biases],
+    }
+}
+
+fn file_of(part: &Part) -> Option<&str> {
+    match &part.data {
+        Data::Tensor { file, .. } | Data::Range { file, .. } => Some(file),
+        Data::Inline(_) | Data::Splat(_) | Data::Missing => None,
     }
 }
 

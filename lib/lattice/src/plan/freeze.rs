@@ -54,7 +54,7 @@ pub fn read(input: impl Read) -> Result<Plan, Error> {
 }
 
 /// Gathers a plan, record by record.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Freezer {
     arguments: Vec<Argument>,
     values: Vec<ValueType>,

@@ -163,3 +163,35 @@ fn global_pool_reduces_batches() {
     assert!(refused.contains("max over no batch"), "{refused}");
     assert_eq!(global_pool(&coords, &features, 0, PoolMode::Sum, None).run().get("y").shape, [0, 1]);
 }
+
+/// What is known of one relation is not taken for another on the same rows: other targets, another window, other rows.
+#[test]
+fn relations_are_kept_apart() {
+    let mut model = Model::new();
+    let x = model.components("x", &[[0, 0, 0, 0], [0, 2, 0, 0]], floats(&[2, 1], &[1.0, 2.0]), 2);
+    let t = model.components("t", &[[0, 2, 0, 0]], floats(&[1, 1], &[0.0]), 1);
+    let u = model.components("u", &[[0, 1, 0, 0], [0, 0, 0, 0]], floats(&[2, 1], &[0.0; 2]), 2);
+    let (input, t, u) = (model.make(x, [2; 3]), model.make(t, [1; 3]), model.make(u, [1; 3]));
+    let two = Window { kernel_size: [2; 3], stride: [2; 3], padding: [0; 3], dilation: [1; 3] };
+    let one = Window { kernel_size: [1; 3], ..two };
+    let cases = [
+        ("t", input, Some(t), two, vec![2.0]),
+        ("u", input, Some(u), two, vec![1.0, 1.0]),
+        ("u again", input, Some(u), two, vec![1.0, 1.0]),
+        ("u by one", input, Some(u), one, vec![0.0, 1.0]),
+        ("t again", input, Some(t), two, vec![2.0]),
+    ];
+    for (name, input, target, window, _) in &cases {
+        let kind = Kind::PoolTranspose { input: *input, target: *target, window: *window };
+        let y = model.sparse(Op::PoolTranspose3d, kind, DType::F32);
+        model.returns(name, y);
+    }
+    let kind = Kind::PoolTranspose { input, target: None, window: one };
+    let spread = model.sparse(Op::PoolTranspose3d, kind, DType::F32);
+    model.returns("spread", spread);
+    let found = model.run();
+    for (name, .., expected) in &cases {
+        assert_eq!(found.features(name), *expected, "{name}");
+    }
+    assert_eq!(found.features("spread"), [1.0, 2.0]);
+}
