@@ -30,7 +30,7 @@ _m2m__run() {
             fi
             case "${prev}" in
                 --engine)
-                    COMPREPLY=($(compgen -W "mlir torch" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "mlir torch lattice" -- "${cur}"))
                     return 0
                     ;;
                 --module)

@@ -32,7 +32,7 @@ set edit:completion:arg-completer[m2m-run] = {|@words|
             cand --rtol 'Relative tolerance for floats, instead of the one of the output''s dtype'
             cand --atol 'Absolute tolerance for floats, instead of the one of the output''s dtype'
             cand --repeat 'Execute so many times, and say on stderr what compiling and the fastest execution took'
-            cand --threads 'Threads of the engine torch; as many as it likes if absent'
+            cand --threads 'Threads of the engines torch and lattice; as many as they like if absent'
             cand --memory 'Most memory that compiled code may allocate, in MiB'
             cand --root 'Folder that relative paths in the stream start from, instead of the working directory'
             cand -o 'Write to FILE, whole or not at all, instead of stdout'

@@ -1,5 +1,6 @@
 complete -c m2m-run -l engine -d 'What executes; without it torch where libtorch is found, else mlir' -r -f -a "mlir\t'The module, compiled through MLIR in this process'
-torch\t'The current graph, through libtorch'"
+torch\t'The current graph, through libtorch'
+lattice\t'The plan of a sparse model, on the CPU'"
 complete -c m2m-run -l module -d 'Execute this MLIR file instead, all of whose arguments are inputs' -r -F
 complete -c m2m-run -l entry -d 'The function to call in the file of --module' -r
 complete -c m2m-run -l inputs -d 'safetensors or npz file with in_0, in_1, ... or the inputs\' names' -r -F
@@ -13,7 +14,7 @@ complete -c m2m-run -l compare -d 'Compare the outputs with those of a safetenso
 complete -c m2m-run -l rtol -d 'Relative tolerance for floats, instead of the one of the output\'s dtype' -r
 complete -c m2m-run -l atol -d 'Absolute tolerance for floats, instead of the one of the output\'s dtype' -r
 complete -c m2m-run -l repeat -d 'Execute so many times, and say on stderr what compiling and the fastest execution took' -r
-complete -c m2m-run -l threads -d 'Threads of the engine torch; as many as it likes if absent' -r
+complete -c m2m-run -l threads -d 'Threads of the engines torch and lattice; as many as they like if absent' -r
 complete -c m2m-run -l memory -d 'Most memory that compiled code may allocate, in MiB' -r
 complete -c m2m-run -l root -d 'Folder that relative paths in the stream start from, instead of the working directory' -r -F
 complete -c m2m-run -s o -l output -d 'Write to FILE, whole or not at all, instead of stdout' -r -F

@@ -11,7 +11,9 @@ Execute the graph or the module of a stream, write its outputs, compare them wit
 Reads a record stream, or a bundle folder. The engine torch executes the current graph with libtorch, which is loaded only \
 then: any PyTorch 2.13 from pip serves, found in the folder that LIBTORCH names (site-packages/torch) or beside the active \
 Python. The engine mlir compiles the stream's module in this process and calls its entry. Without --engine it is torch where \
-libtorch is found, else mlir; modules without a graph are mlir's.
+libtorch is found, else mlir; modules without a graph are mlir's. The engine lattice executes the plan of a sparse model, which \
+m2m-lattice-verify writes; its inputs have their ABI names, or in_0, in_1, ..., and a sparse output is NAME.coords, \
+NAME.features, NAME.active and NAME.stride.
 
 State is read in place from the files that the stream names, or from the bundle's weights; inputs come from a safetensors or \
 npz file with the keys in_0, in_1, ... in the order of the flattened inputs, or with the inputs' names; from --random; or \
@@ -28,6 +30,7 @@ Examples:
   m2m-capture model.pt2 | m2m-run --engine torch --random 1 --golden golden.safetensors | m2m-lower | m2m-run --engine mlir --compare
   m2m-lower < model.ndjson | m2m-run --engine mlir --inputs in.safetensors --golden golden.safetensors | m2m-bundle -o out/
   m2m-run out/ --inputs in.safetensors --compare reference.safetensors --rtol 1e-3 --atol 1e-4
+  m2m-lattice-verify model.lattice/ | m2m-run --engine lattice --inputs in.safetensors --golden out.safetensors
   m2m-run --module add.mlir --inputs in.safetensors --golden result.safetensors";
 
 /// What executes.
@@ -37,6 +40,8 @@ pub enum Engine {
     Mlir,
     /// The current graph, through libtorch
     Torch,
+    /// The plan of a sparse model, on the CPU
+    Lattice,
 }
 
 /// One run.
@@ -109,7 +114,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
 
-    /// Threads of the engine torch; as many as it likes if absent
+    /// Threads of the engines torch and lattice; as many as they like if absent
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 

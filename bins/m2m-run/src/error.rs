@@ -95,6 +95,12 @@ pub enum Error {
     /// Compiling or executing failed.
     #[error(transparent)]
     Mlir(#[from] m2m_mlir::Error),
+    /// The stream has no plan of a sparse model, or a wrong one.
+    #[error(transparent)]
+    Plan(#[from] m2m_lattice::plan::Error),
+    /// The plan cannot be executed on what is given.
+    #[error(transparent)]
+    Lattice(#[from] m2m_lattice::exec::Error),
     /// Outputs cannot be written.
     #[error(transparent)]
     Write(#[from] m2m_tensor::safetensors::WriteError),

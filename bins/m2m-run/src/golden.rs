@@ -42,7 +42,7 @@ pub fn write_file(outputs: &[&Named], out: &mut impl Write) -> Result<(), Error>
 
 /// What the records say besides the outputs.
 pub struct Run<'a> {
-    /// What executed, `torch` or `mlir`.
+    /// What executed: `torch`, `mlir` or `lattice`.
     pub engine: &'static str,
     /// The file of inputs.
     pub inputs: Option<&'a TensorFile>,

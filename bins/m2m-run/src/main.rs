@@ -1,6 +1,8 @@
-//! m2m-run: executes the graph of a stream, or the module of a stream or bundle, and compares outputs with references.
+//! m2m-run: executes the graph, module or sparse plan of a stream, or the module of a bundle, and compares outputs with
+//! references.
 //!
-//! A page: `plan` reads what to run, `execute` and `graph` run it, `compare` and `golden` are what is done with the outputs.
+//! A page: `plan` reads what to run, `execute`, `graph` and `lattice` run it, `compare` and `golden` are what is done with
+//! the outputs.
 
 mod args;
 mod bundle;
@@ -10,6 +12,7 @@ mod execute;
 mod golden;
 mod graph;
 mod inputs;
+mod lattice;
 mod npz;
 mod number;
 mod outputs;
@@ -38,6 +41,9 @@ fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
     if args.trace_values.is_some() && engine != Engine::Torch {
         return Err(Failure::new("--trace-values needs the engine torch: a module keeps no intermediates"));
     }
+    if engine == Engine::Lattice && args.random.is_some() {
+        return Err(Failure::new("--random needs a graph, which a sparse model has none of; give --inputs FILE"));
+    }
     if args.golden.is_none() && args.compare.is_none() && args.trace_values.is_none() {
         return Err(Failure::new("nothing to do with the outputs; give --compare FILE or --golden FILE"));
     }
@@ -47,6 +53,10 @@ fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
         _ => None,
     };
     match (lone, &args.module) {
+        (Some(path), _) if engine == Engine::Lattice => {
+            Err(Failure::new("is no stream, which the engine lattice needs; m2m-lattice-verify writes one")
+                .input(path.display().to_string()))
+        }
         (Some(path), _) if engine == Engine::Torch => {
             Err(Failure::new("has no graph for the engine torch; use --engine mlir").input(path.display().to_string()))
         }
@@ -88,7 +98,7 @@ fn piped(args: &Args, engine: Engine, messages: &Messages) -> Result<Status, Fai
     let (mut story, mut graphs) = (Story::default(), Collector::new());
     let Some(golden) = &args.golden else {
         read(input, io::sink(), &mut story, &mut graphs).at_input(&name)?;
-        let outputs = executed(args, engine, &story, graphs, messages, &name)?;
+        let outputs = executed(args, engine, &mut story, graphs, messages, &name)?;
         outputs.write_golden(args)?;
         return outputs.report(args, messages);
     };
@@ -96,7 +106,7 @@ fn piped(args: &Args, engine: Engine, messages: &Messages) -> Result<Status, Fai
         [args.input.as_deref(), args.inputs.as_deref(), args.references()].into_iter().flatten().collect();
     let output = args.output.open(Content::Text, &read_too)?;
     let mut writer = read(input, output, &mut story, &mut graphs).at_input(&name)?;
-    let outputs = executed(args, engine, &story, graphs, messages, &name)?;
+    let outputs = executed(args, engine, &mut story, graphs, messages, &name)?;
     let bytes = outputs.write_golden(args)?;
     let run = golden::Run {
         engine: outputs.engine,
@@ -124,7 +134,7 @@ fn piped(args: &Args, engine: Engine, messages: &Messages) -> Result<Status, Fai
 fn executed(
     args: &Args,
     engine: Engine,
-    story: &Story,
+    story: &mut Story,
     graphs: Collector,
     messages: &Messages,
     name: &str,
@@ -135,10 +145,23 @@ fn executed(
         return Outputs::of_graph(args, &graphs, story, root, &mut |message| messages.send(&message.input(name)))
             .at_input(name);
     }
+    if engine == Engine::Lattice {
+        let plan = sparse(story).at_input(name)?;
+        return Outputs::of_plan(args, &plan, story).at_input(name);
+    }
     let plan = story.plan(root).at_input(name)?;
     let graph = args.random.map(|_| graphs.finish()).transpose().at_input(name)?;
     let inputs = Inputs::of(args, story, graph.as_ref(), root).at_input(name)?;
     Outputs::of(args, &plan, story, inputs, root).at_input(name)
+}
+
+/// The plan of a sparse model, or what is wrong with it and where.
+fn sparse(story: &mut Story) -> Result<m2m_lattice::plan::Plan, Failure> {
+    story.sparse().map_err(|error| {
+        let line = error.line();
+        let failure = Failure::from(error);
+        line.map_or(failure.clone(), |line| failure.line(line))
+    })
 }
 
 /// Passes a stream to its end, and remembers what matters.

@@ -9,6 +9,7 @@ use crate::execute::{Sources, element_dtype, execute};
 use crate::golden::{Named, write_file};
 use crate::graph;
 use crate::inputs::Inputs;
+use crate::lattice;
 use crate::plan::{Plan, Story};
 use crate::tensors::TensorFile;
 use crate::timing::Times;
@@ -81,6 +82,16 @@ impl Outputs {
         Ok(Self { engine: "torch", inputs, named: done.outputs, values: done.values, references, times: None })
     }
 
+    /// Runs the plan of a sparse model.
+    pub fn of_plan(args: &Args, plan: &m2m_lattice::plan::Plan, story: &Story) -> Result<Self, Error> {
+        let root = args.root.path();
+        let references = references(args, story, root)?;
+        let inputs = Inputs::of(args, story, None, root)?;
+        let done = lattice::execute(args, plan, &inputs, root)?;
+        let times = args.repeat.map(|_| done.times);
+        Ok(Self { engine: "lattice", inputs, named: done.outputs, values: Vec::new(), references, times })
+    }
+
     /// Writes `--golden`, if it is asked for, and `--trace-values`; the size of the former.
     pub fn write_golden(&self, args: &Args) -> Result<u64, Failure> {
         if let Some(path) = &args.trace_values {
@@ -115,7 +126,11 @@ impl Outputs {
         }
         // A golden file of random inputs holds them beside its outputs.
         let is_missing = |name: &&str| !name.starts_with("in_") && !self.named.iter().any(|named| named.key == **name);
-        let what = if self.engine == "mlir" { "module" } else { "graph" };
+        let what = match self.engine {
+            "mlir" => "module",
+            "lattice" => "plan",
+            _ => "graph",
+        };
         let lost = |name: &str| (name.to_owned(), Verdict::Mismatch(format!("the {what} has no such output")));
         verdicts.extend(references.names().filter(is_missing).map(lost));
         if verdicts.is_empty() {

@@ -6,6 +6,7 @@
 
 use crate::error::Error;
 use m2m_digest::Digest;
+use m2m_lattice::plan::Freezer;
 use m2m_record::{DType, Data, Input, InputRole, Line, Module, ModuleResult, OutputRole, Seal, Type};
 use m2m_record::{File, Golden, Graph, Tensor};
 use m2m_tensor::MappedFile;
@@ -62,11 +63,17 @@ pub struct Story {
     roots: Vec<Vec<Input>>,
     open: Vec<Input>,
     is_root: bool,
+    /// The plan of a sparse model, and the first error in it, which matters to its engine only.
+    sparse: Freezer,
+    sparse_error: Option<m2m_lattice::plan::Error>,
 }
 
 impl Story {
     /// Takes what matters of one line.
     pub fn take(&mut self, line: &Line<'_>) -> Result<(), m2m_record::reader::Error> {
+        if self.sparse_error.is_none() {
+            self.sparse_error = self.sparse.line(line).err();
+        }
         match line.kind {
             "file" => {
                 let file: File = line.parse()?;
@@ -97,6 +104,12 @@ impl Story {
     /// The module record.
     pub fn module(&self) -> Result<&Module, Error> {
         self.module.as_ref().ok_or(Error::NoModule)
+    }
+
+    /// The plan of the stream's sparse model.
+    pub fn sparse(&mut self) -> Result<m2m_lattice::plan::Plan, m2m_lattice::plan::Error> {
+        let freezer = std::mem::take(&mut self.sparse);
+        self.sparse_error.take().map_or_else(|| freezer.finish(), Err)
     }
 
     /// The file of the last golden record's inputs, if it has one and states some.
