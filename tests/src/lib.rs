@@ -10,6 +10,7 @@ pub mod etdump;
 pub mod model;
 pub mod pte;
 pub mod repeat;
+pub mod scene;
 pub mod tensors;
 pub mod tools;
 pub mod weights;
