@@ -166,10 +166,12 @@ pub fn isnan<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'
 }
 
 /// `|x| == inf`
-pub fn isinf<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, bound: &Bound) -> Result<Value<'c>> {
+pub fn isinf<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c>> {
     if s.is_complex() {
         let ((re, im), part) = (s.parts(x)?, s.of_parts());
-        return Ok(s.b.ori(isinf(&part, re, bound)?, isinf(&part, im, bound)?)?);
+        let infinity = part.number(f64::INFINITY)?;
+        let is_infinite = |x| s.b.cmpf(CmpF::Oeq, s.b.unary("math.absf", x)?, infinity);
+        return Ok(s.b.ori(is_infinite(re)?, is_infinite(im)?)?);
     }
     if !s.is_float() {
         return Ok(s.b.const_bool(false)?);
@@ -178,10 +180,12 @@ pub fn isinf<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, bound: &Bound) -> Result<Val
 }
 
 /// `|x| < inf`
-pub fn isfinite<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, bound: &Bound) -> Result<Value<'c>> {
+pub fn isfinite<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c>> {
     if s.is_complex() {
         let ((re, im), part) = (s.parts(x)?, s.of_parts());
-        return Ok(s.b.andi(isfinite(&part, re, bound)?, isfinite(&part, im, bound)?)?);
+        let infinity = part.number(f64::INFINITY)?;
+        let is_finite = |x| s.b.cmpf(CmpF::Olt, s.b.unary("math.absf", x)?, infinity);
+        return Ok(s.b.andi(is_finite(re)?, is_finite(im)?)?);
     }
     if !s.is_float() {
         return Ok(s.b.const_bool(true)?);

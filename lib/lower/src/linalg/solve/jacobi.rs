@@ -80,13 +80,16 @@ impl<'c> Rotation<'c> {
     }
 }
 
+/// What happens to the carried tensors for a pair of axes.
+type Turn<'a, 'c> = dyn Fn(&Builder<'c>, Value<'c>, Value<'c>, &[Value<'c>]) -> Result<Vec<Value<'c>>> + 'a;
+
 /// Runs `body` for every pair `p < q` of `n` axes, sweep after sweep.
 fn sweep<'c>(
     cx: &mut Cx<'c>,
     dtype: DType,
     n: &Dim,
     carried: &[Value<'c>],
-    body: &dyn Fn(&Builder<'c>, Value<'c>, Value<'c>, &[Value<'c>]) -> Result<Vec<Value<'c>>>,
+    body: &Turn<'_, 'c>,
 ) -> Result<Vec<Value<'c>>> {
     let count = cx.size_value(n)?;
     repeat(cx, &Dim::Int(sweeps(dtype)), carried, |b, _, carried| {
