@@ -41,7 +41,7 @@ impl Numbers {
 
 /// Distinct voxels, three in four on ground that is as large as it must be to be nearly covered, the others on walls.
 fn voxels(count: usize, numbers: &mut Numbers) -> Vec<[i32; 4]> {
-    let side = ((count as f64).sqrt() * 1.1) as u64 + 8;
+    let side = ((count as f64).sqrt() * 0.95) as u64 + 8;
     let mut seen = HashSet::new();
     let mut voxels = Vec::with_capacity(count);
     while voxels.len() < count {
@@ -51,7 +51,7 @@ fn voxels(count: usize, numbers: &mut Numbers) -> Vec<[i32; 4]> {
             [0, u, v, ground]
         } else {
             let wall = numbers.below(side / 64 + 1) * 64;
-            [0, wall, v, numbers.below(64)]
+            [0, wall, v, numbers.below(24)]
         };
         if seen.insert(voxel) {
             voxels.push(voxel);
