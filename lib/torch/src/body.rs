@@ -4,6 +4,7 @@
 use crate::defined::{self, Definition};
 use crate::engine::{Engine, Operator};
 use crate::error::Error;
+use crate::functional::Functional;
 use crate::region::Region;
 use crate::symbolic;
 use crate::tensor::code;
@@ -38,6 +39,10 @@ pub enum Action {
     Defined(&'static Definition, Vec<Template>),
     /// Executes nested graphs.
     Region(Region, Vec<Template>),
+    /// Calls an operator that writes on copies of what it writes to.
+    Functional(Functional),
+    /// Does something after the effects before it; its results follow a token.
+    Effect(Box<Action>),
     /// Takes an inner tensor of a tensor subclass, by its name among the stream's tensors.
     Inner(String),
 }
@@ -133,20 +138,27 @@ impl<'g> Body<'g> {
                 }
             };
             step.results.iter().flatten().for_each(|slot| last(*slot));
-            match &step.action {
-                Action::Call(_, args)
-                | Action::Symbolic(_, args)
-                | Action::Defined(_, args)
-                | Action::Region(_, args) => {
-                    args.iter().for_each(|arg| arg.for_each_slot(&mut last));
-                }
-                Action::Inner(_) => {}
+            step.action.for_each_slot(&mut last);
+        }
+    }
+}
+
+impl Action {
+    /// Calls `f` with every value that it reads.
+    fn for_each_slot(&self, f: &mut impl FnMut(usize)) {
+        match self {
+            Action::Call(_, args) | Action::Symbolic(_, args) | Action::Defined(_, args) | Action::Region(_, args) => {
+                args.iter().for_each(|arg| arg.for_each_slot(f))
             }
+            Action::Functional(call) => call.templates().for_each(|arg| arg.for_each_slot(f)),
+            Action::Effect(action) => action.for_each_slot(f),
+            Action::Inner(_) => {}
         }
     }
 }
 
 impl Template {
+    /// Calls `f` with every value in it.
     fn for_each_slot(&self, f: &mut impl FnMut(usize)) {
         match self {
             Template::Slot(slot) => f(*slot),
@@ -196,6 +208,16 @@ fn number(numbers: &HashMap<&str, usize>, name: &str) -> Result<usize, Error> {
 
 fn action(engine: &Engine, graph: &Graph, node: &Node, numbers: &HashMap<&str, usize>) -> Result<Action, Error> {
     let op = node.op.as_str();
+    if op == "higher_order.with_effects" {
+        let [_, Arg::Op(inner), args @ ..] = node.args.as_slice() else {
+            return Err(Error::value("expected a token and an operator"));
+        };
+        let inner = Node { op: inner.clone(), args: args.to_vec(), ..node.clone() };
+        return Ok(Action::Effect(Box::new(action(engine, graph, &inner, numbers)?)));
+    }
+    if op == "higher_order.auto_functionalized" || op == "higher_order.auto_functionalized_v2" {
+        return Functional::new(engine, node, &|arg| template(arg, numbers)).map(Action::Functional);
+    }
     if let Some(name) = op.strip_prefix("higher_order.") {
         let (region, operands) = Region::new(name, &node.args)?;
         return Ok(Action::Region(region, templates(&operands, numbers)?));

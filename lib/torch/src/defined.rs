@@ -90,12 +90,23 @@ macro_rules! table {
 }
 
 table! {
+    "prims.amax.default" ("inp" "dims" "output_dtype") prims::amax;
+    "prims.amin.default" ("inp" "dims" "output_dtype") prims::amin;
+    "prims.broadcast_in_dim.default" ("a" "shape" "broadcast_dimensions") prims::broadcast_in_dim;
+    "prims.clone.default" ("a" "memory_format") prims::clone;
     "prims.collapse.default" ("a" "start" "end") prims::collapse;
+    "prims.collapse_view.default" ("a" "start" "end") prims::collapse_view;
     "prims.convert_element_type.default" ("a" "dtype") prims::convert_element_type;
+    "prims.device_put.default" ("a" "device" "non_blocking") prims::view_of;
+    "prims.div.default" ("a" "b") prims::div;
+    "prims.full.default" ("shape" "fill_value" "dtype" "device" "requires_grad") prims::full;
+    "prims.full_like.default" ("a" "fill_value" "dtype" "device" "requires_grad") prims::full_like;
     "prims.iota.default" ("length" "start" "step" "dtype" "device" "requires_grad") prims::iota;
     "prims.prod.default" ("inp" "dims" "output_dtype") prims::prod;
+    "prims.scalar_tensor.default" ("s" "dtype" "device") prims::scalar_tensor;
     "prims.split_dim.default" ("a" "dim" "outer_length") prims::split_dim;
     "prims.sum.default" ("inp" "dims" "output_dtype") prims::sum;
+    "prims.var.default" ("inp" "dims" "correction" "output_dtype") prims::var;
     "prims.view_of.default" ("a") prims::view_of;
     "quantized_decomposed._choose_qparams_per_token_asymmetric_impl.default" ("input" "dtype") per_axis::choose_qparams_per_token_asymmetric;
     "quantized_decomposed.choose_qparams.tensor" ("input" "quant_min" "quant_max" "eps" "dtype") per_tensor::choose_qparams;

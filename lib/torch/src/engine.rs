@@ -160,6 +160,11 @@ impl Scratch {
         raw
     }
 
+    /// The same of one that may be absent.
+    pub fn given(&mut self, value: Option<&Value>) -> RawValue {
+        value.map_or(RawValue::of(Tag::Absent), |value| self.value(value))
+    }
+
     /// A value as it is given to a call; it must outlive the call.
     pub fn value(&mut self, value: &Value) -> RawValue {
         match value {

@@ -20,6 +20,7 @@ mod engine;
 mod error;
 mod ffi;
 mod find;
+mod functional;
 mod program;
 pub mod random;
 mod region;

@@ -165,6 +165,12 @@ impl<'g> Program<'g> {
                 (definition.compute)(self.engine, &given)
             }
             Action::Region(region, args) => region.run(self, all(args)?, symbols, watch),
+            Action::Functional(call) => call.run(self.engine, &mut |arg| filled(arg, values, symbols)),
+            Action::Effect(action) => {
+                let mut results = vec![Value::None];
+                results.extend(self.act(action, values, symbols, scratch, watch)?);
+                Ok(results)
+            }
             Action::Inner(name) => {
                 let value = self.inner.get(name);
                 Ok(vec![value.cloned().ok_or_else(|| Error::value(format!("the stream has no tensor {name:?}")))?])

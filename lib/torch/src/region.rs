@@ -20,6 +20,8 @@ pub enum Region {
     Map(String),
     /// `scan(combine, [init], [xs], [additional])`.
     Scan(String),
+    /// `associative_scan(combine, [xs], [additional])`: sums from the first row on, where `combine` is the addition.
+    AssociativeScan(String),
     /// A graph that is executed once, in place.
     Inline(String),
     /// The same under autocast.
@@ -57,6 +59,10 @@ impl Region {
                     return Err(wrong());
                 }
                 (Region::Scan(combine.clone()), rest.iter().filter(is_list).cloned().collect())
+            }
+            ("associative_scan", [Arg::Graph(combine), xs @ Arg::List(_), rest @ ..]) => {
+                let additional = rest.first().cloned().unwrap_or(Arg::List(Vec::new()));
+                return Ok((Region::AssociativeScan(combine.clone()), vec![xs.clone(), additional]));
             }
             ("wrap_with_set_grad_enabled", [Arg::Bool(_), Arg::Graph(body), operands @ ..]) => {
                 (Region::Inline(body.clone()), operands.to_vec())
@@ -137,6 +143,18 @@ impl Region {
                 }
                 carried.extend(stacked(program, rows)?);
                 Ok(carried)
+            }
+            Region::AssociativeScan(combine) => {
+                let [xs, additional] = lists(operands)?;
+                let mut rows: Vec<Vec<Value>> = Vec::new();
+                for row in 0..length(&xs)? {
+                    let next = slices(program, &xs, row)?;
+                    rows.push(match rows.last() {
+                        None => next,
+                        Some(before) => call(combine, [before.as_slice(), &next, &additional].concat())?,
+                    });
+                }
+                stacked(program, rows)
             }
             Region::Inline(body) => call(body, operands),
             Region::Autocast { device, dtype, is_enabled, is_cached, body } => {

@@ -100,3 +100,31 @@ fn affine_blocks_and_8_bit_floats() {
     let outcome = run(&engine, &scale, &[("x", x.into())]).unwrap();
     assert_eq!(output(&outcome, "out_0"), [2.0, 0.25]);
 }
+
+#[test]
+fn prims_broadcast_divide_and_reduce_as_they_say() {
+    let Some(engine) = engine() else { return };
+    let x = || Value::from(floats(&engine, &[2], &[-7.0, 2.0]));
+    let of = |op: &str, rest: &str, shape: &str| {
+        let program = one(op, "[2]", rest, &[("f32", shape)]);
+        output(&run(&engine, &program, &[("x", x())]).unwrap(), "out_0")
+    };
+    assert_eq!(of("prims.broadcast_in_dim.default", "[3,2],[1]", "[3,2]"), [-7.0, 2.0, -7.0, 2.0, -7.0, 2.0]);
+    assert_eq!(of("prims.amax.default", "[0]", "[]"), [2.0]);
+    assert_eq!(of("prims.amin.default", "[0]", "[]"), [-7.0]);
+    // The mean is -2.5, each is 4.5 away, and the divisor is 2 - 1.
+    assert_eq!(of("prims.var.default", "[0]", "[]"), [40.5]);
+    assert_eq!(of("prims.rev.default", "[0]", "[2]"), [2.0, -7.0]);
+    assert_eq!(of("prims.full_like.default", "3.5", "[2]"), [3.5, 3.5]);
+    assert_eq!(of("prims.div.default", r#"{"v":"x"}"#, "[2]"), [1.0, 1.0]);
+    let integers = program(
+        r#"{"record":"graph","graph":"original","stage":"original","entry":"forward"}
+        {"record":"input","graph":"original","value":"x","role":"user_input","type":{"tensor":"i64","shape":[2]}}
+        {"record":"input","graph":"original","value":"w","role":"user_input","type":{"tensor":"i64","shape":[2]}}
+        {"record":"node","graph":"original","stage":"original","node":"original:0","op":"prims.div.default","args":[{"v":"x"},{"v":"w"}],"results":[{"value":"y","type":{"tensor":"i64","shape":[2]}}]}
+        {"record":"output","graph":"original","outputs":[{"value":"y","role":"user_output"}]}"#,
+    );
+    let ints = |values: &[i64]| Value::from(common::ints(&engine, &[2], values));
+    let outcome = run(&engine, &integers, &[("x", ints(&[-7, 7])), ("w", ints(&[2, 2]))]).unwrap();
+    assert_eq!(outcome.outputs[0].bytes, common::i64s(&[-3, 3]));
+}

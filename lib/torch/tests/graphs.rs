@@ -260,6 +260,82 @@ fn loops_carry_map_and_scan() {
 }
 
 #[test]
+fn an_associative_scan_combines_what_came_before_with_each_row() {
+    let Some(engine) = engine() else { return };
+    let lines = [
+        nested("times", 0, "aten.mul.Tensor", SCALAR, SCALAR),
+        OPEN.to_owned(),
+        input("x", VECTOR),
+        node(1, "higher_order.associative_scan", r#"[{"graph":"original/times"},[{"v":"x"}],[]]"#, "y", VECTOR),
+        outputs(&["y"]),
+    ];
+    let inputs = [("x", floats(&engine, &[3], &[2.0, 3.0, 5.0]).into())];
+    let outcome = run(&engine, &program(&lines.join("\n")), &inputs).unwrap();
+    assert_eq!(output(&outcome, "out_0"), [2.0, 6.0, 30.0]);
+}
+
+/// A node with two f32 results.
+fn pair(number: usize, op: &str, args: &str, kwargs: &str, results: [&str; 2]) -> String {
+    let result = |name: &str| match name {
+        "" => r#"{"value":null,"type":{"none":true}}"#.to_owned(),
+        name => format!(r#"{{"value":"{name}","type":{VECTOR}}}"#),
+    };
+    format!(
+        r#"{{"record":"node","graph":"original","stage":"original","node":"original:{number}","op":"{op}","args":{args},"kwargs":{kwargs},"results":[{},{}],"returns":[1,1]}}"#,
+        result(results[0]),
+        result(results[1])
+    )
+}
+
+#[test]
+fn a_functionalized_write_leaves_its_argument_alone() {
+    let Some(engine) = engine() else { return };
+    let lines = [
+        OPEN.to_owned(),
+        input("x", VECTOR),
+        pair(
+            0,
+            "higher_order.auto_functionalized",
+            r#"[{"op":"aten.mul_.Scalar"}]"#,
+            r#"{"self":{"v":"x"},"other":3}"#,
+            ["a", "b"],
+        ),
+        // The last two of x, doubled.
+        pair(
+            1,
+            "higher_order.auto_functionalized_v2",
+            r#"[{"op":"aten.mul_.Scalar"}]"#,
+            r#"{"other":2,"_self_base_index":0,"_self_slice_dim":0,"_self_slice_start":1,"_self_slice_end":3,"_all_bases":[{"v":"x"}]}"#,
+            ["", "c"],
+        ),
+        outputs(&["a", "b", "c", "x"]),
+    ];
+    let inputs = [("x", floats(&engine, &[3], &[1.0, 2.0, 3.0]).into())];
+    let outcome = run(&engine, &program(&lines.join("\n")), &inputs).unwrap();
+    assert_eq!(keys(&outcome), ["out_0", "out_1", "out_2", "out_3"]);
+    let expected = [[3.0, 6.0, 9.0], [3.0, 6.0, 9.0], [1.0, 4.0, 6.0], [1.0, 2.0, 3.0]];
+    for (at, expected) in expected.iter().enumerate() {
+        assert_eq!(output(&outcome, &format!("out_{at}")), expected);
+    }
+}
+
+#[test]
+fn an_effect_gives_a_token_and_what_it_does() {
+    let Some(engine) = engine() else { return };
+    let token = r#"{"record":"input","graph":"original","value":"t","role":"token","type":{"token":true}}"#;
+    let lines = [
+        OPEN.to_owned(),
+        token.to_owned(),
+        input("x", VECTOR),
+        pair(0, "higher_order.with_effects", r#"[{"v":"t"},{"op":"aten.neg.default"},{"v":"x"}]"#, "{}", ["", "y"]),
+        outputs(&["y"]),
+    ];
+    let inputs = [("x", floats(&engine, &[3], &[1.0, 2.0, 3.0]).into())];
+    let outcome = run(&engine, &program(&lines.join("\n")), &inputs).unwrap();
+    assert_eq!(output(&outcome, "out_0"), [-1.0, -2.0, -3.0]);
+}
+
+#[test]
 fn autocast_changes_the_region_and_nothing_after_it() {
     let Some(engine) = engine() else { return };
     let (matrix, half) = (r#"{"tensor":"f32","shape":[2,2]}"#, r#"{"tensor":"bf16","shape":[2,2]}"#);

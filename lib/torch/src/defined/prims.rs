@@ -6,74 +6,104 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::value::Value;
 
-/// `prims` whose arguments and meaning are those of `aten.NAME.default`, or of the overload that is stated.
+/// `prims` whose arguments and meaning are those of an operator of `aten`.
 const SAME: &[(&str, &str)] = &[
-    ("abs", "default"),
-    ("acos", "default"),
-    ("acosh", "default"),
-    ("add", "Tensor"),
-    ("asin", "default"),
-    ("asinh", "default"),
-    ("atan", "default"),
-    ("atan2", "default"),
-    ("atanh", "default"),
-    ("bitwise_and", "Tensor"),
-    ("bitwise_not", "default"),
-    ("bitwise_or", "Tensor"),
-    ("bitwise_xor", "Tensor"),
-    ("cat", "default"),
-    ("ceil", "default"),
-    ("cos", "default"),
-    ("cosh", "default"),
-    ("digamma", "default"),
-    ("eq", "Tensor"),
-    ("erf", "default"),
-    ("erfc", "default"),
-    ("exp", "default"),
-    ("exp2", "default"),
-    ("expm1", "default"),
-    ("floor", "default"),
-    ("fmod", "Tensor"),
-    ("ge", "Tensor"),
-    ("gt", "Tensor"),
-    ("isfinite", "default"),
-    ("item", "default"),
-    ("le", "Tensor"),
-    ("lgamma", "default"),
-    ("log", "default"),
-    ("log10", "default"),
-    ("log1p", "default"),
-    ("log2", "default"),
-    ("lt", "Tensor"),
-    ("maximum", "default"),
-    ("minimum", "default"),
-    ("mul", "Tensor"),
-    ("ne", "Tensor"),
-    ("neg", "default"),
-    ("pow", "Tensor_Tensor"),
-    ("reciprocal", "default"),
-    ("remainder", "Tensor"),
-    ("reshape", "default"),
-    ("round", "default"),
-    ("rsqrt", "default"),
-    ("sign", "default"),
-    ("signbit", "default"),
-    ("sin", "default"),
-    ("sinh", "default"),
-    ("sqrt", "default"),
-    ("squeeze", "dims"),
-    ("sub", "Tensor"),
-    ("tan", "default"),
-    ("tanh", "default"),
-    ("trunc", "default"),
-    ("where", "self"),
+    ("abs", "abs.default"),
+    ("acos", "acos.default"),
+    ("acosh", "acosh.default"),
+    ("add", "add.Tensor"),
+    ("as_strided", "as_strided.default"),
+    ("asin", "asin.default"),
+    ("asinh", "asinh.default"),
+    ("atan", "atan.default"),
+    ("atan2", "atan2.default"),
+    ("atanh", "atanh.default"),
+    ("bessel_i0", "i0.default"),
+    ("bessel_i0e", "special_i0e.default"),
+    ("bessel_i1", "special_i1.default"),
+    ("bessel_i1e", "special_i1e.default"),
+    ("bessel_j0", "special_bessel_j0.default"),
+    ("bessel_j1", "special_bessel_j1.default"),
+    ("bitwise_and", "bitwise_and.Tensor"),
+    ("bitwise_not", "bitwise_not.default"),
+    ("bitwise_or", "bitwise_or.Tensor"),
+    ("bitwise_xor", "bitwise_xor.Tensor"),
+    ("cat", "cat.default"),
+    ("ceil", "ceil.default"),
+    ("conj", "conj.default"),
+    ("conj_physical", "conj_physical.default"),
+    ("cos", "cos.default"),
+    ("cosh", "cosh.default"),
+    ("digamma", "digamma.default"),
+    ("eq", "eq.Tensor"),
+    ("erf", "erf.default"),
+    ("erf_inv", "erfinv.default"),
+    ("erfc", "erfc.default"),
+    ("erfcx", "special_erfcx.default"),
+    ("exp", "exp.default"),
+    ("exp2", "exp2.default"),
+    ("expm1", "expm1.default"),
+    ("fill", "fill.Scalar"),
+    ("floor", "floor.default"),
+    ("fmax", "fmax.default"),
+    ("fmin", "fmin.default"),
+    ("fmod", "fmod.Tensor"),
+    ("frexp", "frexp.Tensor"),
+    ("gcd", "gcd.default"),
+    ("ge", "ge.Tensor"),
+    ("gt", "gt.Tensor"),
+    ("hypot", "hypot.default"),
+    ("igamma", "igamma.default"),
+    ("igammac", "igammac.default"),
+    ("imag", "imag.default"),
+    ("isfinite", "isfinite.default"),
+    ("item", "item.default"),
+    ("le", "le.Tensor"),
+    ("lgamma", "lgamma.default"),
+    ("log", "log.default"),
+    ("log10", "log10.default"),
+    ("log1p", "log1p.default"),
+    ("log2", "log2.default"),
+    ("lt", "lt.Tensor"),
+    ("maximum", "maximum.default"),
+    ("minimum", "minimum.default"),
+    ("mul", "mul.Tensor"),
+    ("ndtri", "special_ndtri.default"),
+    ("ne", "ne.Tensor"),
+    ("neg", "neg.default"),
+    ("nextafter", "nextafter.default"),
+    ("pow", "pow.Tensor_Tensor"),
+    ("real", "real.default"),
+    ("reciprocal", "reciprocal.default"),
+    ("remainder", "remainder.Tensor"),
+    ("reshape", "reshape.default"),
+    ("rev", "flip.default"),
+    ("round", "round.default"),
+    ("rsqrt", "rsqrt.default"),
+    ("shift_left", "bitwise_left_shift.Tensor"),
+    ("shift_right_arithmetic", "bitwise_right_shift.Tensor"),
+    ("sign", "sign.default"),
+    ("signbit", "signbit.default"),
+    ("sin", "sin.default"),
+    ("sinh", "sinh.default"),
+    ("spherical_bessel_j0", "special_spherical_bessel_j0.default"),
+    ("sqrt", "sqrt.default"),
+    ("squeeze", "squeeze.dims"),
+    ("sub", "sub.Tensor"),
+    ("tan", "tan.default"),
+    ("tanh", "tanh.default"),
+    ("transpose", "permute.default"),
+    ("trunc", "trunc.default"),
+    ("view_of_dtype", "view.dtype"),
+    ("where", "where.self"),
+    ("zeta", "special_zeta.default"),
 ];
 
 /// The `aten` operator that a prim is, if it is one.
 pub fn same(op: &str) -> Option<String> {
     let name = op.strip_prefix("prims.")?.strip_suffix(".default")?;
     let at = SAME.binary_search_by_key(&name, |row| row.0).ok()?;
-    SAME.get(at).map(|(name, overload)| format!("aten.{name}.{overload}"))
+    SAME.get(at).map(|(_, operator)| format!("aten.{operator}"))
 }
 
 /// A dimension counted from the front.
@@ -84,6 +114,19 @@ fn front(dim: i64, rank: usize) -> Result<usize, Error> {
 
 /// Dimensions `start` to `end`, both included, as one; a copy.
 pub fn collapse(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let shape = collapsed(given)?;
+    let contiguous = engine.tensor("aten.clone.default", &[given.tensor("a")?.into(), Value::Int(0)])?;
+    Ok(vec![engine.tensor("aten.view.default", &[contiguous.into(), shape.as_slice().into()])?.into()])
+}
+
+/// The same as a view, where strides allow it.
+pub fn collapse_view(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let shape = collapsed(given)?;
+    Ok(vec![engine.tensor("aten.view.default", &[given.tensor("a")?.into(), shape.as_slice().into()])?.into()])
+}
+
+/// The shape with dimensions `start` to `end` as one.
+fn collapsed(given: &Given<'_>) -> Result<Vec<i64>, Error> {
     let a = given.tensor("a")?;
     let mut shape = a.shape()?;
     if !shape.is_empty() {
@@ -92,8 +135,7 @@ pub fn collapse(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error>
         let merged = merged.iter().product();
         shape.splice(start..=end, [merged]);
     }
-    let contiguous = engine.tensor("aten.clone.default", &[a.into(), Value::Int(0)])?;
-    Ok(vec![engine.tensor("aten.view.default", &[contiguous.into(), shape.as_slice().into()])?.into()])
+    Ok(shape)
 }
 
 /// Dimension `dim` as `outer_length` times the rest.
@@ -132,6 +174,78 @@ pub fn prod(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
         result = engine.tensor("aten.prod.dim_int", &args)?;
     }
     Ok(vec![result.into()])
+}
+
+/// Where each dimension of `a` goes in `shape`; the other dimensions, and those of size one, repeat.
+pub fn broadcast_in_dim(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let (mut a, shape, places) =
+        (given.tensor("a")?.clone(), given.ints("shape")?, given.ints("broadcast_dimensions")?);
+    for dim in (0..shape.len() as i64).filter(|dim| !places.contains(dim)) {
+        a = engine.tensor("aten.unsqueeze.default", &[a.into(), dim.into()])?;
+    }
+    Ok(vec![engine.tensor("aten.expand.default", &[a.into(), shape.as_slice().into()])?.into()])
+}
+
+/// Division that rounds to zero among integers.
+pub fn div(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let (a, b) = (given.tensor("a")?, given.tensor("b")?);
+    if a.dtype()?.is_integer() {
+        let mode = Value::Str("trunc".to_owned());
+        return Ok(vec![engine.tensor("aten.div.Tensor_mode", &[a.into(), b.into(), mode])?.into()]);
+    }
+    Ok(vec![engine.tensor("aten.div.Tensor", &[a.into(), b.into()])?.into()])
+}
+
+fn extremum(engine: &Engine, given: &Given<'_>, op: &str) -> Result<Vec<Value>, Error> {
+    let dims = match given.get("dims") {
+        Value::None => Value::List(Vec::new()),
+        dims => dims.clone(),
+    };
+    Ok(vec![engine.tensor(op, &[given.tensor("inp")?.into(), dims])?.into()])
+}
+
+/// The greatest over dimensions, all of them if none are given.
+pub fn amax(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    extremum(engine, given, "aten.amax.default")
+}
+
+/// The least over dimensions, all of them if none are given.
+pub fn amin(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    extremum(engine, given, "aten.amin.default")
+}
+
+/// The variance over dimensions; the divisor is the count less `correction`, which is 1 unless it is given.
+pub fn var(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let correction = match given.get("correction") {
+        Value::None => Value::Int(1),
+        correction => correction.clone(),
+    };
+    let args = [given.get("inp").clone(), given.get("dims").clone(), correction, Value::Bool(false)];
+    Ok(vec![engine.tensor("aten.var.correction", &args)?.into()])
+}
+
+/// `fill_value` everywhere.
+pub fn full(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let args = ["shape", "fill_value", "dtype"].map(|name| given.get(name).clone());
+    Ok(vec![engine.tensor("aten.full.default", &args)?.into()])
+}
+
+/// The same in the shape of `a`.
+pub fn full_like(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let args = ["a", "fill_value", "dtype"].map(|name| given.get(name).clone());
+    Ok(vec![engine.tensor("aten.full_like.default", &args)?.into()])
+}
+
+/// A number as a tensor.
+pub fn scalar_tensor(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let args = ["s", "dtype"].map(|name| given.get(name).clone());
+    Ok(vec![engine.tensor("aten.scalar_tensor.default", &args)?.into()])
+}
+
+/// A copy.
+pub fn clone(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let args = ["a", "memory_format"].map(|name| given.get(name).clone());
+    Ok(vec![engine.tensor("aten.clone.default", &args)?.into()])
 }
 
 /// In another dtype.
