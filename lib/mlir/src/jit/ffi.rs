@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_void};
+use std::ops::RangeInclusive;
 use std::sync::Once;
 
 use melior::Context;
@@ -17,6 +18,14 @@ type Packed = unsafe extern "C" fn(*mut *mut c_void);
 
 unsafe extern "C" {
     fn m2m_jit_register(registry: MlirDialectRegistry);
+    fn m2m_jit_expose(
+        module: MlirModule,
+        entry: MlirStringRef,
+        firsts: *const usize,
+        lasts: *const usize,
+        count: usize,
+        exposed: *mut bool,
+    );
     fn m2m_jit_prepare_entry(module: MlirModule, entry: MlirStringRef) -> bool;
     fn m2m_jit_prepare_bodies(module: MlirModule);
     fn m2m_jit_emit_kernels(module: MlirModule);
@@ -80,6 +89,18 @@ fn register_passes() {
 
 fn string_ref(text: &str) -> MlirStringRef {
     MlirStringRef { data: text.as_ptr().cast(), length: text.len() }
+}
+
+/// Makes results of operations results of the entry too; says of which.
+pub(super) fn expose(module: &Module<'_>, entry: &str, ranges: &[RangeInclusive<usize>]) -> Vec<bool> {
+    let (firsts, lasts): (Vec<usize>, Vec<usize>) = ranges.iter().map(|range| (range.start(), range.end())).unzip();
+    let mut exposed = vec![false; ranges.len()];
+    // SAFETY: the module is alive, nothing else refers to its operations, and the arrays have so many elements.
+    unsafe {
+        let (name, flags) = (string_ref(entry), exposed.as_mut_ptr());
+        m2m_jit_expose(module.to_raw(), name, firsts.as_ptr(), lasts.as_ptr(), ranges.len(), flags);
+    }
+    exposed
 }
 
 /// Gives the entry its calling convention; false when the module has no such function with a body.

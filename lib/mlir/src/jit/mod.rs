@@ -12,6 +12,7 @@ mod kind;
 mod passes;
 
 use std::ffi::c_void;
+use std::ops::RangeInclusive;
 
 use melior::ir::Module;
 
@@ -57,15 +58,28 @@ pub struct Outcome {
 impl Program {
     /// Compiles a module from text or bytecode.
     pub fn compile(bytes: &[u8], entry: &str, options: Options) -> Result<Self, Error> {
+        Self::compile_exposing(bytes, entry, options, &[]).map(|(program, _)| program)
+    }
+
+    /// The same with results of operations behind those of the entry, for looking at what happens between: of each range
+    /// of ordinals, counted as the generic form prints operations, the module being 0, the last operation that is inside no
+    /// other and whose result is one ranked tensor. The flags say for which ranges there is one.
+    pub fn compile_exposing(
+        bytes: &[u8],
+        entry: &str,
+        options: Options,
+        ranges: &[RangeInclusive<usize>],
+    ) -> Result<(Self, Vec<bool>), Error> {
         let context = ffi::context();
         let mut module = parse(&context, bytes)?;
+        let exposed = if ranges.is_empty() { Vec::new() } else { ffi::expose(&module, entry, ranges) };
         let (arguments, results) = kind::signature(&module, entry)?;
         passes::lower(&context, &mut module, entry)?;
         let engine = Self::generate(&module, options)?;
         let function = engine.packed(entry).ok_or_else(|| {
             Error::Execute("compiled code calls a function that does not exist; its name is on stderr".to_owned())
         })?;
-        Ok(Self { _engine: engine, function, arguments, results, options })
+        Ok((Self { _engine: engine, function, arguments, results, options }, exposed))
     }
 
     fn generate(module: &Module<'_>, options: Options) -> Result<ffi::Engine, Error> {

@@ -209,6 +209,34 @@ static void wrapScalarResults(RewriterBase &rewriter, func::FuncOp entry) {
   entry.setType(FunctionType::get(entry.getContext(), entry.getArgumentTypes(), results));
 }
 
+// Makes results of operations results of the entry too: of each range of ordinals the last operation at the top of the
+// entry whose result is one ranked tensor, if there is one. Ordinals count operations as the generic form prints them, the
+// module being 0. Before anything is rewritten.
+extern "C" void m2m_jit_expose(MlirModule raw, MlirStringRef name, const size_t *firsts, const size_t *lasts, size_t count,
+                               bool *exposed) {
+  ModuleOp module = unwrap(raw);
+  auto entry = module.lookupSymbol<func::FuncOp>(StringRef(name.data, name.length));
+  if (!entry || entry.isExternal() || !entry.getBody().hasOneBlock())
+    return;
+  SmallVector<Operation *> ops;
+  module->walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });
+  auto end = cast<func::ReturnOp>(entry.getBody().front().getTerminator());
+  SmallVector<Value> results(end.getOperands());
+  for (size_t index = 0; index < count; ++index) {
+    for (size_t at = std::min(lasts[index] + 1, ops.size()); at > firsts[index]; --at) {
+      Operation *op = ops[at - 1];
+      if (op->getBlock() != end->getBlock() || op->getNumResults() != 1 ||
+          !isa<RankedTensorType>(op->getResult(0).getType()))
+        continue;
+      results.push_back(op->getResult(0));
+      exposed[index] = true;
+      break;
+    }
+  }
+  end->setOperands(results);
+  entry.setType(FunctionType::get(entry.getContext(), entry.getArgumentTypes(), ValueRange(results).getTypes()));
+}
+
 // Step one, before the passes that look at tensors: the calling convention of the entry. False when there is no entry.
 extern "C" bool m2m_jit_prepare_entry(MlirModule raw, MlirStringRef name) {
   ModuleOp module = unwrap(raw);
