@@ -36,7 +36,8 @@ pub use graph::{
 };
 pub use number::{Float, Integer, Scalar};
 pub use outcome::{
-    Argument, Diagnostic, Elimination, External, Golden, Lowered, Module, ModuleResult, Severity, Tensor,
+    Argument, Diagnostic, Elimination, External, Golden, Histogram, Lowered, Module, ModuleResult, Observation,
+    Percentile, Severity, Tensor,
 };
 pub use pipe::Pipe;
 pub use plan::{PlanArgument, PlanOp, PlanOutput, PlanWeight};

@@ -4,6 +4,7 @@ use crate::arg::{Arg, Args, Kwargs};
 use crate::data::Data;
 use crate::framing::body;
 use crate::graph::{InputRole, OutputRole};
+use crate::number::Float;
 use crate::types::Type;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,74 @@ pub struct Golden {
     /// The seed of random inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<Arg>,
+}
+
+/// What the elements of a float value were, over all sets of inputs.
+///
+/// NaN and infinities are counted in `nonfinite` and are part of nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Observation {
+    /// The graph.
+    pub graph: String,
+    /// The value.
+    pub value: String,
+    /// How many sets of inputs computed it.
+    pub sets: u64,
+    /// How many finite elements there were.
+    pub count: u64,
+    /// How many others there were.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub nonfinite: u64,
+    /// The least finite element; absent when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<Float>,
+    /// The greatest finite element; absent when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<Float>,
+    /// How often elements fell where, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Histogram>,
+    /// The range without the tails, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentile: Option<Percentile>,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Bin `k` of `counts` has the elements `x` with `(first + k) * width <= x < (first + k + 1) * width`.
+///
+/// The width is a power of two: the least one with which `bins` bins reach from the least to the greatest element, but no
+/// less than 2^-23 times the greatest magnitude (rounded down to a power of two). It is 1 when all elements are zero. Which
+/// bin an element is in depends on no other element but through the width, so neither the order of elements nor how they
+/// were divided into sets changes a histogram.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Histogram {
+    /// The most bins that there may be.
+    pub bins: u64,
+    /// Of every bin.
+    pub width: Float,
+    /// The number of the bin that has the least element.
+    pub first: i64,
+    /// Elements in each bin, up to the one with the greatest element.
+    pub counts: Vec<u64>,
+}
+
+/// By nearest rank among `count` elements: `high` is the `ceil(percent / 100 * count)`-th least, `low` the greatest by the
+/// same rank from above; each is known up to its bin of a histogram and stated as the outer edge of that bin, but never
+/// beyond `min` or `max`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Percentile {
+    /// How many percent of the elements are not above `high`, and how many not below `low`.
+    pub percent: Float,
+    /// The lower end.
+    pub low: Float,
+    /// The upper end.
+    pub high: Float,
 }
 
 /// One argument of the module's entry function.
@@ -203,6 +272,7 @@ body!(
     Elimination = "elimination",
     Tensor = "tensor",
     Golden = "golden",
+    Observation = "observation",
     Module = "module",
     Lowered = "lowered",
     Diagnostic = "diagnostic",

@@ -2,7 +2,7 @@
 
 use crate::framing::{Begin, End, Tool};
 use crate::graph::{Extra, File, Graph, Guard, Input, ModuleCall, Node, Output, Pytree, Seal, Source, Symbol};
-use crate::outcome::{Diagnostic, Elimination, Golden, Lowered, Module, Tensor};
+use crate::outcome::{Diagnostic, Elimination, Golden, Lowered, Module, Observation, Tensor};
 use crate::plan::{PlanArgument, PlanOp, PlanOutput};
 use crate::profile::{Block, Capture, Comparison, DebugValue, Event, Handle, Instruction, ModuleTime, SourceNode};
 use crate::pte;
@@ -47,6 +47,7 @@ pub fn json_schema() -> String {
         one::<Elimination>(g),
         one::<Tensor>(g),
         one::<Golden>(g),
+        one::<Observation>(g),
         one::<Module>(g),
         one::<Lowered>(g),
         one::<PlanArgument>(g),
