@@ -23,7 +23,7 @@ _m2m__run() {
 
     case "${cmd}" in
         m2m__run)
-            opts="-o -q -h -V --engine --module --entry --inputs --random --seed --weights --scalar --golden --trace-values --compare --rtol --atol --exact --repeat --threads --memory --root --output --quiet --color --generate --help --version"
+            opts="-o -q -h -V --engine --module --entry --inputs --random --weights --scalar --golden --trace-values --observe --bins --percentile --against --bisect --refuse-nan --compare --rtol --atol --exact --repeat --threads --memory --root --output --quiet --color --generate --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -49,10 +49,6 @@ _m2m__run() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --seed)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --weights)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -66,6 +62,26 @@ _m2m__run() {
                     return 0
                     ;;
                 --trace-values)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --observe)
+                    COMPREPLY=($(compgen -W "minmax histogram percentile" -- "${cur}"))
+                    return 0
+                    ;;
+                --bins)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --percentile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --against)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bisect)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

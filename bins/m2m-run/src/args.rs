@@ -22,7 +22,10 @@ from the stream's last golden record.
 --compare prints a line for each output: the largest absolute, relative and ULP difference, the signal-to-noise ratio, and \
 how many elements are outside of atol + rtol * |reference|. NaN equals NaN; integers and bools must be equal. Without FILE it \
 compares with the stream's last golden record. --golden writes the outputs, out_0 ... and mutated.NAME for state that \
-changed, and passes the stream on to stdout with a golden record; then the comparison goes to stderr.";
+changed, and passes the stream on to stdout with a golden record; then the comparison goes to stderr.
+
+--against compares with another engine on the same inputs, and --bisect finds the first node where the two part. --observe \
+passes the stream on with an observation record for every float value.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +34,8 @@ Examples:
   m2m-lower < model.ndjson | m2m-run --engine mlir --inputs in.safetensors --golden golden.safetensors | m2m-bundle -o out/
   m2m-run out/ --inputs in.safetensors --compare reference.safetensors --rtol 1e-3 --atol 1e-4
   m2m-lattice-verify model.lattice/ | m2m-run --engine lattice --inputs in.safetensors --golden out.safetensors
+  m2m-run --engine mlir --against torch --random 1 --bisect first.ndjson < lowered.ndjson
+  m2m-capture model.pt2 | m2m-run --observe histogram --inputs a.safetensors --inputs b.safetensors > observed.ndjson
   m2m-run --module add.mlir --inputs in.safetensors --golden result.safetensors";
 
 /// What executes.
@@ -42,6 +47,46 @@ pub enum Engine {
     Torch,
     /// The plan of a sparse model, on the CPU
     Lattice,
+}
+
+/// What `--observe` records of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Method {
+    /// The least and the greatest element
+    Minmax,
+    /// Also how often elements fell where
+    Histogram,
+    /// Also the range without the tails, found through a histogram
+    Percentile,
+}
+
+impl Method {
+    /// The word on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Method::Minmax => "minmax",
+            Method::Histogram => "histogram",
+            Method::Percentile => "percentile",
+        }
+    }
+}
+
+/// What `--against` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Against {
+    /// The other engine, on the same inputs.
+    Engine(Engine),
+    /// A file of `--trace-values`.
+    Values(PathBuf),
+}
+
+fn against(text: &str) -> Result<Against, String> {
+    match text {
+        "" => Err("expected mlir, torch or a file of values".to_owned()),
+        "mlir" => Ok(Against::Engine(Engine::Mlir)),
+        "torch" => Ok(Against::Engine(Engine::Torch)),
+        file => Ok(Against::Values(file.into())),
+    }
 }
 
 /// One run.
@@ -64,9 +109,9 @@ pub struct Args {
     #[arg(long, value_name = "NAME", default_value = "forward", requires = "module")]
     pub entry: String,
 
-    /// safetensors or npz file with in_0, in_1, ... or the inputs' names
+    /// safetensors or npz file with in_0, in_1, ... or the inputs' names; with --observe it may be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "random")]
-    pub inputs: Option<PathBuf>,
+    pub inputs: Vec<PathBuf>,
 
     /// Make the inputs: typed, in the ranges that the graph allows, the same for the same seed
     #[arg(long, value_name = "SEED")]
@@ -93,6 +138,38 @@ pub struct Args {
     /// Values of nested graphs are GRAPH/VALUE; what a loop computes again is VALUE#2, VALUE#3, ...
     #[arg(long, value_name = "FILE")]
     pub trace_values: Option<PathBuf>,
+
+    /// Record what every float value is over all files of --inputs, and pass the stream on (engine torch)
+    ///
+    /// An observation record counts elements that are finite and those that are not. minmax has the least and the greatest
+    /// of the former; histogram has bins of one width, a power of two, so that neither the order of files nor that of
+    /// elements matters; percentile has the nearest ranks from both ends, known up to a bin.
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["golden", "compare", "trace_values", "against", "bisect", "repeat"])]
+    pub observe: Option<Method>,
+
+    /// The most bins of a histogram
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(4..=65536))]
+    pub bins: u64,
+
+    /// How many percent of the elements are within each end of the range of --observe percentile
+    #[arg(long, value_name = "P", default_value_t = 99.99, value_parser = percent)]
+    pub percentile: f64,
+
+    /// Compare with what this gives on the same inputs: mlir or torch, or with --bisect a file of --trace-values
+    #[arg(long, value_name = "ENGINE|FILE", value_parser = against, conflicts_with = "compare")]
+    pub against: Option<Against>,
+
+    /// Find the first node whose value differs from that of --against, and write a stream of it alone
+    ///
+    /// The values are those of the current graph's nodes, compared in order. The stream has the node, what it reads as
+    /// inputs, and a golden record of both; the tensors are beside it in FILE with the extension safetensors. So it can be
+    /// lowered, executed and compared like any other.
+    #[arg(long, value_name = "FILE", requires = "against", conflicts_with_all = ["golden", "trace_values", "repeat"])]
+    pub bisect: Option<PathBuf>,
+
+    /// An output that has a NaN is wrong, whatever it is compared with
+    #[arg(long)]
+    pub refuse_nan: bool,
 
     /// Compare the outputs with those of a safetensors or npz file, or with the stream's last golden record
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
@@ -131,6 +208,13 @@ pub struct Args {
     pub output: OutputArgs,
 }
 
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(percent) if percent > 50.0 && percent <= 100.0 => Ok(percent),
+        _ => Err("expected a number above 50 and up to 100".to_owned()),
+    }
+}
+
 impl Args {
     /// What executes: a module without a graph is MLIR's, anything else libtorch's where there is one.
     pub fn engine(&self) -> Engine {
@@ -140,6 +224,17 @@ impl Args {
             None if is_lone_module || m2m_torch::present().is_none() => Engine::Mlir,
             None => Engine::Torch,
         }
+    }
+
+    /// Whether anything is done with the outputs.
+    pub fn has_purpose(&self) -> bool {
+        let files = self.golden.is_some() || self.trace_values.is_some() || self.bisect.is_some();
+        files || self.observe.is_some() || self.repeat.is_some() || self.is_judged()
+    }
+
+    /// Whether outputs can be wrong.
+    pub fn is_judged(&self) -> bool {
+        self.compare.is_some() || self.against.is_some() || self.refuse_nan
     }
 
     /// The file of `--compare`, if it names one.

@@ -114,15 +114,7 @@ impl Difference {
 
     /// An element's place, value and reference.
     fn shown(&self, (at, x, reference): (usize, f64, f64)) -> String {
-        let mut place = Vec::with_capacity(self.dims.len());
-        let mut rest = at;
-        for dim in self.dims.iter().rev() {
-            let size = usize::try_from(*dim).unwrap_or(1).max(1);
-            place.push(rest % size);
-            rest /= size;
-        }
-        place.reverse();
-        format!("{place:?}: {x:e}, reference {reference:e}")
+        format!("{:?}: {x:e}, reference {reference:e}", place(at, &self.dims))
     }
 
     fn is_wrong(&mut self, wrong: (usize, f64, f64)) {
@@ -131,8 +123,33 @@ impl Difference {
     }
 }
 
+/// The index of an element by its place in row-major order.
+fn place(at: usize, dims: &[i64]) -> Vec<usize> {
+    let mut place = Vec::with_capacity(dims.len());
+    let mut rest = at;
+    for dim in dims.iter().rev() {
+        let size = usize::try_from(*dim).unwrap_or(1).max(1);
+        place.push(rest % size);
+        rest /= size;
+    }
+    place.reverse();
+    place
+}
+
+/// Where an output is NaN, if it is anywhere: the first place, and how many.
+pub fn find_nan(dtype: DType, dims: &[i64], bytes: &[u8]) -> Option<Verdict> {
+    let elements = floats(dtype, bytes)?;
+    let mut dims = dims.to_vec();
+    if dtype.is_complex() {
+        dims.push(2);
+    }
+    let first = elements.iter().position(|x| x.is_nan())?;
+    let (count, all) = (elements.iter().filter(|x| x.is_nan()).count(), elements.len());
+    Some(Verdict::Mismatch(format!("{count} of {all} elements are NaN, the first at {:?}", place(first, &dims))))
+}
+
 /// Compares an output of `dtype` with its reference. Complex references may be stored as pairs of floats.
-pub fn compare(dtype: DType, dims: &[i64], bytes: &[u8], reference: TensorView<'_>, tolerance: Tolerance) -> Verdict {
+pub fn compare(dtype: DType, dims: &[i64], bytes: &[u8], reference: &TensorView<'_>, tolerance: Tolerance) -> Verdict {
     let mut shape: Vec<i64> = dims.to_vec();
     let part = match dtype {
         DType::C32 => DType::F16,
@@ -266,14 +283,24 @@ mod tests {
     fn the_first_and_the_worst_are_shown_by_their_place() {
         let bytes = |values: [f32; 4]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
         let references = bytes([1.0, 2.0, 3.0, 4.0]);
-        let reference = TensorView { dtype: DType::F32, shape: &[2, 2], bytes: &references };
+        let reference = TensorView { dtype: DType::F32, shape: (&[2, 2][..]).into(), bytes: &references };
         let exact = Tolerance { relative: 0.0, absolute: 0.0 };
-        let verdict = compare(DType::F32, &[2, 2], &bytes([1.0, 2.5, 3.0, 8.0]), reference, exact);
+        let verdict = compare(DType::F32, &[2, 2], &bytes([1.0, 2.5, 3.0, 8.0]), &reference, exact);
         assert_eq!(
             verdict.to_string(),
             "max abs 4.000e0, max rel 1.000e0, max 8388608 ulp, sqnr 2.7 dB, rtol 0e0, atol 0e0; 2 of 4 outside, the first at \
              [0, 1]: 2.5e0, reference 2e0, the worst at [1, 1]: 8e0, reference 4e0"
         );
+    }
+
+    #[test]
+    fn the_first_nan_is_found_by_its_place() {
+        let bytes: Vec<u8> =
+            [0.0, 1.0, 2.0, f32::NAN, 4.0, f32::NAN].iter().flat_map(|x: &f32| x.to_le_bytes()).collect();
+        let found = find_nan(DType::F32, &[2, 3], &bytes).unwrap();
+        assert_eq!(found.to_string(), "2 of 6 elements are NaN, the first at [1, 0]");
+        assert_eq!(find_nan(DType::F32, &[3], &bytes[..12]), None);
+        assert_eq!(find_nan(DType::I64, &[3], &bytes), None);
     }
 
     #[test]
@@ -284,13 +311,13 @@ mod tests {
 
     #[test]
     fn types_and_shapes_must_agree() {
-        let reference = TensorView { dtype: DType::F32, shape: &[1], bytes: &[0; 4] };
+        let reference = TensorView { dtype: DType::F32, shape: (&[1][..]).into(), bytes: &[0; 4] };
         let tolerance = Tolerance::of(DType::F32);
-        assert!(compare(DType::F32, &[1], &[0; 4], reference, tolerance).is_right());
-        let verdict = compare(DType::F32, &[], &[0; 4], reference, tolerance);
+        assert!(compare(DType::F32, &[1], &[0; 4], &reference, tolerance).is_right());
+        let verdict = compare(DType::F32, &[], &[0; 4], &reference, tolerance);
         assert_eq!(verdict.to_string(), "f32 [], but the reference is f32 [1]");
-        assert!(!compare(DType::I32, &[1], &[0; 4], reference, tolerance).is_right());
-        let pairs = TensorView { dtype: DType::F32, shape: &[1, 2], bytes: &[0; 8] };
-        assert!(compare(DType::C64, &[1], &[0; 8], pairs, tolerance).is_right());
+        assert!(!compare(DType::I32, &[1], &[0; 4], &reference, tolerance).is_right());
+        let pairs = TensorView { dtype: DType::F32, shape: (&[1, 2][..]).into(), bytes: &[0; 8] };
+        assert!(compare(DType::C64, &[1], &[0; 8], &pairs, tolerance).is_right());
     }
 }

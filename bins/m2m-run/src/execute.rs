@@ -4,6 +4,7 @@
 //! so that all of them can be lent to the call at the same time.
 
 use crate::error::Error;
+use crate::golden::Named;
 use crate::inputs::Inputs;
 use crate::plan::{Plan, Slot};
 use crate::tensors::TensorView;
@@ -13,6 +14,7 @@ use m2m_record::{DType, Data, File, Type};
 use m2m_tensor::source::{Files, View};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -37,6 +39,18 @@ pub enum Scalar {
     Float(f64),
 }
 
+impl Scalar {
+    /// As a tensor without axes.
+    pub fn named(self, key: &str) -> Named {
+        let (dtype, data) = match self {
+            Self::Bool(b) => (DType::Bool, vec![u8::from(b)]),
+            Self::Int(n) => (DType::I64, n.to_le_bytes().to_vec()),
+            Self::Float(x) => (DType::F64, x.to_le_bytes().to_vec()),
+        };
+        Named { key: key.to_owned(), dtype, dims: Vec::new(), data }
+    }
+}
+
 /// Reads `KEY=VALUE`.
 pub fn parse_scalar(text: &str) -> Result<(String, Scalar), Error> {
     let wrong = || Error::Scalar(text.to_owned());
@@ -52,20 +66,38 @@ pub fn parse_scalar(text: &str) -> Result<(String, Scalar), Error> {
     Ok((key.to_owned(), scalar))
 }
 
-/// Runs the module, `repeat` times if that is given; the outputs are in the order of the entry's results.
-pub fn execute(
-    plan: &Plan,
-    sources: &Sources<'_>,
-    options: Options,
-    repeat: Option<u32>,
-) -> Result<(Vec<Output>, Times), Error> {
-    let (program, prepare) = timed(|| Program::compile(&plan.module, &plan.entry, options));
-    let program = program?;
+/// How a module is executed.
+#[derive(Default)]
+pub struct How {
+    /// Of the compiler.
+    pub options: Options,
+    /// Times.
+    pub repeat: Option<u32>,
+    /// Ranges of operations, by their ordinals in the module, whose results are wanted too.
+    pub exposed: Vec<RangeInclusive<usize>>,
+}
+
+/// What executing a module gave.
+pub struct Ran {
+    /// In the order of the entry's results.
+    pub outputs: Vec<Output>,
+    /// Results of the operations that were wanted, where they can be had.
+    pub exposed: Vec<Option<Output>>,
+    /// What it took.
+    pub times: Times,
+}
+
+/// Runs the module.
+pub fn execute(plan: &Plan, sources: &Sources<'_>, how: &How) -> Result<Ran, Error> {
+    let compile = || Program::compile_exposing(&plan.module, &plan.entry, how.options, &how.exposed);
+    let (program, prepare) = timed(compile);
+    let (program, exposed) = program?;
+    let extra = exposed.iter().filter(|is_there| **is_there).count();
     let kinds = program.arguments();
     let slots = plan.slots.clone().unwrap_or_else(|| numbered(kinds.len()));
     check_count(plan, "arguments", kinds.len(), slots.len())?;
     if let Some(targets) = &plan.targets {
-        check_count(plan, "results", program.results().len(), targets.len())?;
+        check_count(plan, "results", program.results().len() - extra, targets.len())?;
     }
     let mut opened: Vec<Files> = slots.iter().map(|slot| open(slot, sources)).collect::<Result<_, _>>()?;
     let views: Vec<Option<View<'_>>> =
@@ -77,12 +109,14 @@ pub fn execute(
     let arguments: Vec<Argument<'_>> = values.iter().map(Value::argument).collect();
     let mut times = Times { prepare, ..Times::default() };
     let mut outputs = Vec::new();
-    for _ in 0..repeat.unwrap_or(1) {
+    for _ in 0..how.repeat.unwrap_or(1) {
         let (outcome, seconds) = timed(|| program.run(&arguments));
         outputs = outcome?.outputs;
         times.runs.push(seconds);
     }
-    Ok((outputs, times))
+    let mut extras = outputs.split_off(outputs.len() - extra).into_iter();
+    let exposed = exposed.into_iter().map(|is_there| if is_there { extras.next() } else { None }).collect();
+    Ok(Ran { outputs, exposed, times })
 }
 
 fn check_count(plan: &Plan, what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
@@ -152,14 +186,14 @@ fn value<'a>(slot: &Slot, view: Option<&'a View<'a>>, kind: &Kind, sources: &Sou
         let way = if matches!(kind, Kind::Scalar(_)) { "--scalar or --inputs" } else { "--inputs" };
         wrong(slot, format!("no value; expected {} in {way}", kind.shape().shown()))
     })?;
-    check_type(slot, kind, tensor)?;
+    check_type(slot, kind, &tensor)?;
     match kind {
         Kind::Tensor(_) => Ok(Value::Tensor(tensor.bytes.into(), tensor.dims())),
-        Kind::Scalar(_) => scalar(slot, tensor).map(Value::Scalar),
+        Kind::Scalar(_) => scalar(slot, &tensor).map(Value::Scalar),
     }
 }
 
-fn check_type(slot: &Slot, kind: &Kind, tensor: TensorView<'_>) -> Result<(), Error> {
+fn check_type(slot: &Slot, kind: &Kind, tensor: &TensorView<'_>) -> Result<(), Error> {
     let stated = slot.ty.as_ref().and_then(Type::as_tensor).map(|ty| ty.dtype);
     let fits = match stated {
         Some(dtype) => dtype == tensor.dtype,
@@ -175,7 +209,7 @@ fn check_type(slot: &Slot, kind: &Kind, tensor: TensorView<'_>) -> Result<(), Er
 }
 
 /// A 0-d tensor as a scalar argument.
-fn scalar(slot: &Slot, tensor: TensorView<'_>) -> Result<Scalar, Error> {
+fn scalar(slot: &Slot, tensor: &TensorView<'_>) -> Result<Scalar, Error> {
     let bytes = tensor.bytes;
     let fixed = |message: &str| wrong(slot, format!("{message}; got {} {:?}", tensor.dtype, tensor.shape));
     if !tensor.shape.is_empty() {

@@ -1,7 +1,7 @@
 //! Outputs as a file and as records: what was run, on which inputs, and what came out.
 
 use crate::error::Error;
-use crate::tensors::TensorFile;
+use crate::tensors::{TensorFile, TensorView};
 use m2m_digest::Digest;
 use m2m_record::{Arg, DType, Data, Dim, File, Golden, Kwargs, Tensor, TensorType, Tool, ToolInput, Writer};
 use m2m_tensor::safetensors::Plan;
@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// An output with its key and dtype.
+#[derive(Clone)]
 pub struct Named {
     /// `out_0`, ….
     pub key: String,
@@ -22,6 +23,11 @@ pub struct Named {
 }
 
 impl Named {
+    /// The tensor.
+    pub fn view(&self) -> TensorView<'_> {
+        TensorView { dtype: self.dtype, shape: self.shape().into(), bytes: &self.data }
+    }
+
     fn shape(&self) -> Vec<u64> {
         self.dims.iter().map(|dim| dim.unsigned_abs()).collect()
     }
@@ -58,11 +64,16 @@ pub struct Run<'a> {
     pub tensors: &'a HashMap<String, Tensor>,
 }
 
-/// Appends the records of one execution.
+/// Appends the tool's record and those of one execution.
 pub fn append<W: Write>(writer: &mut Writer<W>, outputs: &[Named], run: &Run<'_>) -> io::Result<()> {
     let options = options(run);
     let (name, version) = ("m2m-run".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     writer.write(&Tool { name, version, options, inputs: run.inputs.map(tool_input).into_iter().collect() })?;
+    append_execution(writer, outputs, run)
+}
+
+/// Appends the records of one execution.
+pub fn append_execution<W: Write>(writer: &mut Writer<W>, outputs: &[Named], run: &Run<'_>) -> io::Result<()> {
     let mut ids = (0..).map(|index| format!("f{index}")).filter(|id| !run.files.contains_key(id));
     let mut file = |path: &Path, format: &str, bytes| File {
         id: ids.next().unwrap_or_default(),
@@ -104,7 +115,7 @@ fn options(run: &Run<'_>) -> Kwargs {
 }
 
 /// A seed in records, as a string where it is no signed integer.
-fn seed(seed: u64) -> Arg {
+pub fn seed(seed: u64) -> Arg {
     i64::try_from(seed).map_or_else(|_| Arg::Str(seed.to_string()), Arg::Int)
 }
 
@@ -125,7 +136,7 @@ fn prefix(run: &Run<'_>, outputs: &[Named]) -> String {
     std::iter::once(String::new()).chain((2..).map(|index| format!("{index}."))).find(is_free).unwrap_or_default()
 }
 
-fn tool_input(inputs: &TensorFile) -> ToolInput {
+pub fn tool_input(inputs: &TensorFile) -> ToolInput {
     let sha256 = Digest::of(inputs.bytes()).to_string();
     ToolInput { name: base_name(inputs.path()), bytes: inputs.len_bytes(), sha256 }
 }

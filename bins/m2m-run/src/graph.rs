@@ -5,9 +5,10 @@ use crate::execute::Scalar;
 use crate::golden::Named;
 use crate::inputs::Inputs;
 use crate::plan::Story;
+use crate::timing::{Times, timed};
 use m2m_graph::{Graph, Program};
 use m2m_record::Node;
-use m2m_torch::{Engine, Error, Given, Output, Session, Value};
+use m2m_torch::{Engine, Error, Given, Outcome, Output, Session, Value, Watch};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -19,17 +20,47 @@ pub struct Done {
     pub values: Vec<Named>,
     /// The guards that could not be read.
     pub unread_guards: Vec<String>,
+    /// What it took.
+    pub times: Times,
 }
 
-/// Runs the graph.
+/// Runs the graph once, or as often as `--repeat` says; keeps every intermediate if `keeps_values`.
 pub fn execute(
     args: &Args,
     graphs: &Program,
     story: &Story,
     inputs: &Inputs,
     root: Option<&Path>,
+    keeps_values: bool,
 ) -> Result<Done, Vec<Error>> {
-    let engine = Engine::start(args.threads).map_err(|error| vec![error])?;
+    let (engine, prepare) = timed(|| Engine::start(args.threads));
+    let engine = engine.map_err(|error| vec![error])?;
+    let mut trace = Trace::default();
+    let mut times = Times { prepare, nodes: Some(graphs.root.nodes.len()), ..Times::default() };
+    let mut last = None;
+    for _ in 0..args.repeat.unwrap_or(1) {
+        trace = Trace::default();
+        let outcome = run(args, &engine, graphs, story, inputs, root, &mut |graph, node, results| {
+            if keeps_values { trace.take(graphs, graph, node, results) } else { Ok(()) }
+        })?;
+        times.runs.push(outcome.seconds);
+        last = Some(outcome);
+    }
+    let (outputs, unread_guards) = last.map(|outcome| (outcome.outputs, outcome.unread_guards)).unwrap_or_default();
+    let outputs = outputs.into_iter().map(named).collect();
+    Ok(Done { outputs, values: trace.values, unread_guards, times })
+}
+
+/// Runs the graph once. `watch` sees every intermediate.
+pub fn run(
+    args: &Args,
+    engine: &Engine,
+    graphs: &Program,
+    story: &Story,
+    inputs: &Inputs,
+    root: Option<&Path>,
+    watch: &mut Watch<'_>,
+) -> Result<Outcome, Vec<Error>> {
     engine.seed(args.seed).map_err(|error| vec![error])?;
     let tensor = |key: &str| {
         let view = inputs.get(key);
@@ -45,12 +76,7 @@ pub fn execute(
     let tensors: Vec<_> = story.tensors.values().cloned().collect();
     let given = Given { tensor: &tensor, scalar: &scalar };
     let session = Session { graphs, tensors: &tensors, root, key: &|value| story.leaf(value), given: &given };
-    let mut trace = Trace::default();
-    let outcome = m2m_torch::run(&engine, &session, &mut |graph, node, results| {
-        if args.trace_values.is_some() { trace.take(graphs, graph, node, results) } else { Ok(()) }
-    })?;
-    let outputs = outcome.outputs.into_iter().map(named).collect();
-    Ok(Done { outputs, values: trace.values, unread_guards: outcome.unread_guards })
+    m2m_torch::run(engine, &session, watch)
 }
 
 fn named(output: Output) -> Named {

@@ -10,7 +10,7 @@ use m2m_graph::Program;
 use m2m_record::DType;
 use m2m_torch::random::{self, Made};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Values by key.
 #[derive(Default)]
@@ -21,8 +21,6 @@ pub struct Inputs {
     weights: Option<TensorFile>,
     /// What a seed made.
     pub made: Vec<Named>,
-    /// The shapes of what a seed made.
-    shapes: Vec<Vec<u64>>,
     /// Numbers and bools.
     pub scalars: HashMap<String, Scalar>,
 }
@@ -30,12 +28,23 @@ pub struct Inputs {
 impl Inputs {
     /// What the flags ask for; without any, what the stream's last golden record has.
     pub fn of(args: &Args, story: &Story, graph: Option<&Program>, root: Option<&Path>) -> Result<Self, Error> {
+        Self::of_set(args, args.inputs.first().map(PathBuf::as_path), story, graph, root)
+    }
+
+    /// The same with the file of inputs that is named.
+    pub fn of_set(
+        args: &Args,
+        file: Option<&Path>,
+        story: &Story,
+        graph: Option<&Program>,
+        root: Option<&Path>,
+    ) -> Result<Self, Error> {
         let mut scalars: HashMap<_, _> =
             args.scalars.iter().map(|text| parse_scalar(text)).collect::<Result<_, _>>()?;
         scalars.insert(SEED.to_owned(), Scalar::Int(args.seed.cast_signed()));
         let weights = args.weights.as_deref().map(TensorFile::open).transpose()?;
         let mut inputs = Inputs { scalars, weights, ..Inputs::default() };
-        match (&args.inputs, args.random) {
+        match (file, args.random) {
             (Some(path), _) => inputs.file = Some(TensorFile::open(path)?),
             (None, Some(seed)) => {
                 let graph = graph.ok_or(Error::Graph(m2m_graph::Error::NoGraph))?;
@@ -61,7 +70,6 @@ impl Inputs {
             Made::Scalar(m2m_torch::Value::Float(x)) => scalar(DType::F64, &x.to_le_bytes()),
             Made::Scalar(_) => return,
         };
-        self.shapes.push(dims.iter().map(|dim| dim.unsigned_abs()).collect());
         self.made.push(Named { key, dtype, dims, data });
     }
 
@@ -72,8 +80,6 @@ impl Inputs {
         {
             return Some(found);
         }
-        let at = self.made.iter().position(|named| named.key == key)?;
-        let (named, shape) = (self.made.get(at)?, self.shapes.get(at)?);
-        Some(TensorView { dtype: named.dtype, shape, bytes: &named.data })
+        self.made.iter().find(|named| named.key == key).map(Named::view)
     }
 }

@@ -5,6 +5,7 @@
 //! the outputs.
 
 mod args;
+mod bisect;
 mod bundle;
 mod compare;
 mod error;
@@ -15,20 +16,22 @@ mod inputs;
 mod lattice;
 mod npz;
 mod number;
+mod observe;
 mod outputs;
 mod plan;
+mod smallest;
 mod tensors;
 mod timing;
 
-use args::{Args, Engine};
+use args::{Against, Args, Engine, Method};
 use inputs::Inputs;
-use m2m_cli::{About, AtInput, Content, Failure, Input, Messages, Status, run};
-use m2m_graph::Collector;
+use m2m_cli::{About, AtInput, Content, Failure, Input, Message, Messages, Status, run};
+use m2m_graph::{Collector, Program};
 use m2m_record::{Pipe, Reader, Writer};
 use outputs::Outputs;
 use plan::{Plan, Story};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -38,15 +41,7 @@ fn main() -> ExitCode {
 
 fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
     let engine = args.engine();
-    if args.trace_values.is_some() && engine != Engine::Torch {
-        return Err(Failure::new("--trace-values needs the engine torch: a module keeps no intermediates"));
-    }
-    if engine == Engine::Lattice && args.random.is_some() {
-        return Err(Failure::new("--random needs a graph, which a sparse model has none of; give --inputs FILE"));
-    }
-    if args.golden.is_none() && args.compare.is_none() && args.trace_values.is_none() {
-        return Err(Failure::new("nothing to do with the outputs; give --compare FILE or --golden FILE"));
-    }
+    check(&args, engine)?;
     let lone = match (&args.module, &args.input) {
         (Some(module), _) => Some(module),
         (None, Some(folder)) if folder.is_dir() => Some(folder),
@@ -57,13 +52,50 @@ fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
             Err(Failure::new("is no stream, which the engine lattice needs; m2m-lattice-verify writes one")
                 .input(path.display().to_string()))
         }
-        (Some(path), _) if engine == Engine::Torch => {
+        (Some(path), _) if engine == Engine::Torch || args.against.is_some() => {
             Err(Failure::new("has no graph for the engine torch; use --engine mlir").input(path.display().to_string()))
         }
         (Some(module), Some(_)) => alone(&args, module, messages),
         (Some(folder), None) => bundled(&args, folder, messages),
-        (None, _) => piped(&args, engine, messages),
+        (None, _) => match args.observe {
+            Some(method) => observed(&args, method, messages),
+            None => piped(&args, engine, messages),
+        },
     }
+}
+
+/// Whether the flags go together.
+fn check(args: &Args, engine: Engine) -> Result<(), Failure> {
+    let wrong = |message: &str| Err(Failure::new(message));
+    if args.trace_values.is_some() && engine != Engine::Torch {
+        return wrong("--trace-values needs the engine torch: a module keeps no intermediates");
+    }
+    if args.observe.is_some() && engine != Engine::Torch {
+        return wrong("--observe needs the engine torch: a module keeps no intermediates");
+    }
+    if engine == Engine::Lattice && args.random.is_some() {
+        return wrong("--random needs a graph, which a sparse model has none of; give --inputs FILE");
+    }
+    if engine == Engine::Lattice && args.against.is_some() {
+        return wrong("--against needs a graph, which a sparse model has none of; --compare FILE compares outputs");
+    }
+    if args.inputs.len() > 1 && args.observe.is_none() {
+        return wrong("--inputs is repeated, which only --observe can use");
+    }
+    match &args.against {
+        Some(Against::Engine(other)) if *other == engine => {
+            return wrong("--against names the engine that executes; name the other one with --engine");
+        }
+        Some(Against::Values(file)) if args.bisect.is_none() => {
+            return Err(Failure::new("a file of values needs --bisect; --compare FILE compares outputs")
+                .input(file.display().to_string()));
+        }
+        _ => {}
+    }
+    if args.has_purpose() {
+        return Ok(());
+    }
+    wrong("nothing to do with the outputs; give --compare, --against, --golden FILE or --observe")
 }
 
 /// A module without a stream.
@@ -72,7 +104,7 @@ fn alone(args: &Args, module: &Path, messages: &Messages) -> Result<Status, Fail
     let plan = Plan { module: bytes, entry: args.entry.clone(), slots: None, targets: None };
     let story = Story::default();
     let inputs = Inputs::of(args, &story, None, None).at_input(module.display())?;
-    let outputs = Outputs::of(args, &plan, &story, inputs, None).at_input(module.display())?;
+    let outputs = Outputs::of(args, &plan, &story, inputs, None, &[]).at_input(module.display())?;
     outputs.write_golden(args)?;
     outputs.report(args, messages)
 }
@@ -86,7 +118,7 @@ fn bundled(args: &Args, folder: &Path, messages: &Messages) -> Result<Status, Fa
     let plan = bundle::plan(folder, &mut story)?;
     let graph = args.random.map(|_| graphs.finish()).transpose()?;
     let inputs = Inputs::of(args, &story, graph.as_ref(), Some(folder))?;
-    let outputs = Outputs::of(args, &plan, &story, inputs, Some(folder))?;
+    let outputs = Outputs::of(args, &plan, &story, inputs, Some(folder), &[])?;
     outputs.write_golden(args)?;
     outputs.report(args, messages)
 }
@@ -98,15 +130,20 @@ fn piped(args: &Args, engine: Engine, messages: &Messages) -> Result<Status, Fai
     let (mut story, mut graphs) = (Story::default(), Collector::new());
     let Some(golden) = &args.golden else {
         read(input, io::sink(), &mut story, &mut graphs).at_input(&name)?;
-        let outputs = executed(args, engine, &mut story, graphs, messages, &name)?;
+        let stream = Stream::of(args, engine, story, graphs, name)?;
+        let outputs = stream.executed(args, engine, messages)?;
+        if let Some(file) = &args.bisect {
+            return stream.bisected(args, file, &outputs, messages);
+        }
         outputs.write_golden(args)?;
         return outputs.report(args, messages);
     };
     let read_too: Vec<&Path> =
-        [args.input.as_deref(), args.inputs.as_deref(), args.references()].into_iter().flatten().collect();
+        args.input.iter().chain(&args.inputs).map(PathBuf::as_path).chain(args.references()).collect();
     let output = args.output.open(Content::Text, &read_too)?;
     let mut writer = read(input, output, &mut story, &mut graphs).at_input(&name)?;
-    let outputs = executed(args, engine, &mut story, graphs, messages, &name)?;
+    let stream = Stream::of(args, engine, story, graphs, name)?;
+    let outputs = stream.executed(args, engine, messages)?;
     let bytes = outputs.write_golden(args)?;
     let run = golden::Run {
         engine: outputs.engine,
@@ -114,10 +151,9 @@ fn piped(args: &Args, engine: Engine, messages: &Messages) -> Result<Status, Fai
         made: &outputs.inputs.made,
         seed: args.random,
         golden: (golden, bytes),
-        files: &story.files,
-        tensors: &story.tensors,
+        files: &stream.story.files,
+        tensors: &stream.story.tensors,
     };
-    let cannot_write = |error: io::Error| Failure::new(format!("cannot write the stream: {error}"));
     golden::append(&mut writer, &outputs.named, &run).map_err(cannot_write)?;
     outputs.send_times(messages);
     let verdicts = outputs.compare(args)?;
@@ -130,29 +166,84 @@ fn piped(args: &Args, engine: Engine, messages: &Messages) -> Result<Status, Fai
     Ok(status)
 }
 
-/// Runs what a stream has for an engine.
-fn executed(
-    args: &Args,
-    engine: Engine,
-    story: &mut Story,
-    graphs: Collector,
-    messages: &Messages,
-    name: &str,
-) -> Result<Outputs, Failure> {
-    let root = args.root.path();
-    if engine == Engine::Torch {
-        let graphs = graphs.finish().at_input(name)?;
-        return Outputs::of_graph(args, &graphs, story, root, &mut |message| messages.send(&message.input(name)))
-            .at_input(name);
+fn cannot_write(error: io::Error) -> Failure {
+    Failure::new(format!("cannot write the stream: {error}"))
+}
+
+/// A stream that is passed on with what its values were.
+fn observed(args: &Args, method: Method, messages: &Messages) -> Result<Status, Failure> {
+    let input = Input::open(args.input.as_deref())?;
+    let name = input.name().to_owned();
+    let (mut story, mut graphs) = (Story::default(), Collector::new());
+    let read_too: Vec<&Path> = args.input.iter().chain(&args.inputs).map(PathBuf::as_path).collect();
+    let output = args.output.open(Content::Text, &read_too)?;
+    let mut writer = read(input, output, &mut story, &mut graphs).at_input(&name)?;
+    let graphs = graphs.finish().at_input(&name)?;
+    let asked = observe::Asked::of(args, method);
+    let send = &mut |message: Message| messages.send(&message.input(&name));
+    let observed = observe::observe(args, &asked, &graphs, &story, args.root.path());
+    let observed = observed.map_err(|errors| outputs::last_of(errors, send)).at_input(&name)?;
+    outputs::send_unread(&observed.unread_guards, send);
+    observed.append(&mut writer, &graphs, &asked, args.random).map_err(cannot_write)?;
+    writer.finish(m2m_record::Status::Ok).map_err(cannot_write)?.finish()?;
+    Ok(Status::Done)
+}
+
+/// What a stream said, for executing it.
+struct Stream {
+    story: Story,
+    /// The current graph, if something needs it: a module alone can be executed without.
+    graphs: Option<Program>,
+    /// The plan of a sparse model, for the engine that executes it.
+    sparse: Option<m2m_lattice::plan::Plan>,
+    name: String,
+}
+
+impl Stream {
+    fn of(args: &Args, engine: Engine, mut story: Story, graphs: Collector, name: String) -> Result<Self, Failure> {
+        let is_needed = engine == Engine::Torch || args.random.is_some() || args.against.is_some();
+        let graphs = is_needed.then(|| graphs.finish()).transpose().at_input(&name)?;
+        let sparse = (engine == Engine::Lattice).then(|| sparse(&mut story)).transpose().at_input(&name)?;
+        Ok(Self { story, graphs, sparse, name })
     }
-    if engine == Engine::Lattice {
-        let plan = sparse(story).at_input(name)?;
-        return Outputs::of_plan(args, &plan, story).at_input(name);
+
+    /// Runs what the stream has for an engine, and for the one that it is held against.
+    fn executed(&self, args: &Args, engine: Engine, messages: &Messages) -> Result<Outputs, Failure> {
+        let mut outputs = self.run(args, engine, messages)?;
+        if let (Some(Against::Engine(other)), None) = (&args.against, &args.bisect) {
+            outputs.against(self.run(args, *other, messages)?);
+        }
+        Ok(outputs)
     }
-    let plan = story.plan(root).at_input(name)?;
-    let graph = args.random.map(|_| graphs.finish()).transpose().at_input(name)?;
-    let inputs = Inputs::of(args, story, graph.as_ref(), root).at_input(name)?;
-    Outputs::of(args, &plan, story, inputs, root).at_input(name)
+
+    fn run(&self, args: &Args, engine: Engine, messages: &Messages) -> Result<Outputs, Failure> {
+        let (root, name, story) = (args.root.path(), &self.name, &self.story);
+        if let (Engine::Torch, Some(graphs)) = (engine, &self.graphs) {
+            let send = &mut |message: Message| messages.send(&message.input(name));
+            return Outputs::of_graph(args, graphs, story, root, send).at_input(name);
+        }
+        if let Some(plan) = &self.sparse {
+            return Outputs::of_plan(args, plan, story).at_input(name);
+        }
+        let plan = story.plan(root).at_input(name)?;
+        let wanted = match &self.graphs {
+            Some(graphs) if args.bisect.is_some() => bisect::wanted(graphs, story),
+            _ => Vec::new(),
+        };
+        let inputs = Inputs::of(args, story, self.graphs.as_ref(), root).at_input(name)?;
+        Outputs::of(args, &plan, story, inputs, root, &wanted).at_input(name)
+    }
+
+    fn bisected(&self, args: &Args, file: &Path, outputs: &Outputs, messages: &Messages) -> Result<Status, Failure> {
+        let (Some(against), Some(graphs)) = (&args.against, &self.graphs) else {
+            return Err(Failure::new("--bisect needs --against"));
+        };
+        let references = match against {
+            Against::Engine(other) => bisect::References::Engine(self.run(args, *other, messages)?),
+            Against::Values(path) => bisect::References::File(tensors::TensorFile::open(path)?),
+        };
+        bisect::bisect(args, file, (graphs, &self.story), outputs, &references, messages)
+    }
 }
 
 /// The plan of a sparse model, or what is wrong with it and where.

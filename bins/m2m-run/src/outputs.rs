@@ -3,21 +3,22 @@
 //! Verdicts go to stdout unless a stream does; those against an output always reach stderr as errors.
 
 use crate::args::Args;
-use crate::compare::{Tolerance, Verdict, compare};
+use crate::compare::{Tolerance, Verdict, compare, find_nan};
 use crate::error::Error;
-use crate::execute::{Sources, element_dtype, execute};
+use crate::execute::{How, Sources, element_dtype, execute};
 use crate::golden::{Named, write_file};
 use crate::graph;
 use crate::inputs::Inputs;
 use crate::lattice;
 use crate::plan::{Plan, Story};
-use crate::tensors::TensorFile;
+use crate::tensors::{TensorFile, TensorView};
 use crate::timing::Times;
 use m2m_cli::{Content, Failure, Message, Messages, Output, Status};
 use m2m_graph::Program;
 use m2m_mlir::jit::Options;
 use m2m_record::{Diagnostic, Severity};
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// What a run gave, with what it is compared with.
@@ -28,23 +29,81 @@ pub struct Outputs {
     pub inputs: Inputs,
     /// In the order of the results.
     pub named: Vec<Named>,
-    /// Every intermediate, if they are asked for.
-    values: Vec<Named>,
-    /// The file of `--compare`, or that of the stream's golden record.
-    references: Option<PathBuf>,
+    /// Intermediates by name, if they are asked for.
+    pub values: Vec<Named>,
+    /// What they are compared with.
+    references: Option<References>,
     /// What `--repeat` found.
     times: Option<Times>,
 }
 
+/// A value's name, and the ordinals of the operations that compute it.
+pub type Wanted = (String, RangeInclusive<usize>);
+
+/// What outputs are compared with.
+enum References {
+    /// The file of `--compare`, or that of the stream's golden record.
+    File(PathBuf),
+    /// What another engine gave.
+    Engine(&'static str, Vec<Named>),
+}
+
+/// References, ready to be looked up.
+enum Opened<'a> {
+    File(TensorFile),
+    Engine(&'a [Named]),
+}
+
+impl Opened<'_> {
+    fn get(&self, key: &str) -> Option<TensorView<'_>> {
+        match self {
+            Self::File(file) => file.get(key),
+            Self::Engine(named) => named.iter().find(|named| named.key == key).map(Named::view),
+        }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        match self {
+            Self::File(file) => file.names().collect(),
+            Self::Engine(named) => named.iter().map(|named| named.key.as_str()).collect(),
+        }
+    }
+}
+
+impl References {
+    fn open(&self) -> Result<Opened<'_>, Error> {
+        Ok(match self {
+            Self::File(path) => Opened::File(TensorFile::open(path)?),
+            Self::Engine(_, named) => Opened::Engine(named),
+        })
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Engine(name, _) => format!("engine {name}"),
+        }
+    }
+}
+
 impl Outputs {
-    /// Runs a plan through MLIR.
-    pub fn of(args: &Args, plan: &Plan, story: &Story, inputs: Inputs, root: Option<&Path>) -> Result<Self, Error> {
+    /// Runs a plan through MLIR. `wanted` are values by name, with the operations of the module that compute them.
+    pub fn of(
+        args: &Args,
+        plan: &Plan,
+        story: &Story,
+        inputs: Inputs,
+        root: Option<&Path>,
+        wanted: &[Wanted],
+    ) -> Result<Self, Error> {
         let references = references(args, story, root)?;
         let sources = Sources { files: &story.files, root, inputs: &inputs };
         let memory_limit = args.memory.map_or(usize::MAX, |mib| mib.saturating_mul(1 << 20));
-        let (outputs, times) = execute(plan, &sources, Options { memory_limit, ..Options::default() }, args.repeat)?;
-        let mut named = Vec::with_capacity(outputs.len());
-        for (index, output) in outputs.into_iter().enumerate() {
+        let exposed = wanted.iter().map(|(_, operations)| operations.clone()).collect();
+        let how = How { options: Options { memory_limit, ..Options::default() }, repeat: args.repeat, exposed };
+        let ran = execute(plan, &sources, &how)?;
+        let mut named = Vec::with_capacity(ran.outputs.len());
+        for (index, output) in ran.outputs.into_iter().enumerate() {
             let target = plan.targets.as_ref().and_then(|targets| targets.get(index));
             let key = target.map_or_else(|| format!("out_{index}"), |target| target.key.clone());
             let stated = target.and_then(|target| target.dtype);
@@ -54,8 +113,14 @@ impl Outputs {
             })?;
             named.push(Named { key, dtype, dims: output.dims, data: output.data });
         }
-        let times = args.repeat.map(|_| times);
-        Ok(Self { engine: "mlir", inputs, named, values: Vec::new(), references, times })
+        let value = |((key, _), output): (&Wanted, Option<m2m_mlir::jit::Output>)| {
+            let output = output?;
+            let dtype = element_dtype(&output.element)?;
+            Some(Named { key: key.clone(), dtype, dims: output.dims, data: output.data })
+        };
+        let values = wanted.iter().zip(ran.exposed).filter_map(value).collect();
+        let times = args.repeat.map(|_| ran.times);
+        Ok(Self { engine: "mlir", inputs, named, values, references, times })
     }
 
     /// Runs the current graph through libtorch. All but the last of several errors are sent at once.
@@ -68,18 +133,17 @@ impl Outputs {
     ) -> Result<Self, Error> {
         let references = references(args, story, root)?;
         let inputs = Inputs::of(args, story, Some(graphs), root)?;
-        let done = match graph::execute(args, graphs, story, &inputs, root) {
-            Ok(done) => done,
-            Err(mut errors) => {
-                let last = errors.pop().unwrap_or(m2m_torch::Error::NotFound);
-                errors.iter().for_each(|error| send(Message::error(error.to_string())));
-                return Err(last.into());
-            }
-        };
-        done.unread_guards
-            .iter()
-            .for_each(|guard| send(Message::note(format!("the guard {guard} is not checked: it cannot be read"))));
-        Ok(Self { engine: "torch", inputs, named: done.outputs, values: done.values, references, times: None })
+        let keeps_values = args.trace_values.is_some() || args.bisect.is_some();
+        let done = graph::execute(args, graphs, story, &inputs, root, keeps_values);
+        let done = done.map_err(|errors| last_of(errors.into_iter().map(Error::from).collect(), send))?;
+        send_unread(&done.unread_guards, send);
+        let times = args.repeat.map(|_| done.times);
+        Ok(Self { engine: "torch", inputs, named: done.outputs, values: done.values, references, times })
+    }
+
+    /// Compares with what another engine gave instead of with a file.
+    pub fn against(&mut self, other: Outputs) {
+        self.references = Some(References::Engine(other.engine, other.named));
     }
 
     /// Runs the plan of a sparse model.
@@ -103,38 +167,45 @@ impl Outputs {
 
     /// Writes a file of tensors; its size.
     fn write(&self, args: &Args, path: &Path, tensors: &[&Named]) -> Result<u64, Failure> {
-        let read: Vec<&Path> = [args.inputs.as_deref(), self.references.as_deref(), args.module.as_deref()]
-            .into_iter()
-            .flatten()
-            .collect();
-        let mut output = Counted { inner: Output::open(Some(path), Content::Binary, &read)?, bytes: 0 };
-        write_file(tensors, &mut output)?;
-        output.inner.finish()?;
-        Ok(output.bytes)
+        let compared = match &self.references {
+            Some(References::File(path)) => Some(path.as_path()),
+            _ => None,
+        };
+        let read = args.inputs.iter().map(PathBuf::as_path).chain(compared).chain(args.module.as_deref());
+        let output = Output::open(Some(path), Content::Binary, &read.collect::<Vec<_>>())?;
+        write_tensors(output, tensors)
     }
 
     /// A verdict for each output that has a reference, and for each reference without an output.
     pub fn compare(&self, args: &Args) -> Result<Vec<(String, Verdict)>, Failure> {
-        let Some(path) = &self.references else { return Ok(Vec::new()) };
-        let references = TensorFile::open(path)?;
         let mut verdicts = Vec::new();
+        if args.refuse_nan {
+            let found = |named: &Named| Some((named.key.clone(), find_nan(named.dtype, &named.dims, &named.data)?));
+            verdicts.extend(self.named.iter().filter_map(found));
+        }
+        let Some(references) = &self.references else { return Ok(verdicts) };
+        let opened = references.open()?;
         let (rtol, atol) = args.tolerances();
+        let is_known = |verdicts: &[(String, Verdict)], key: &str| verdicts.iter().any(|(known, _)| known == key);
         for Named { key, dtype, dims, data } in &self.named {
-            let Some(reference) = references.get(key) else { continue };
+            let Some(reference) = opened.get(key).filter(|_| !is_known(&verdicts, key)) else { continue };
             let tolerance = Tolerance::of(*dtype).overridden(rtol, atol);
-            verdicts.push((key.clone(), compare(*dtype, dims, data, reference, tolerance)));
+            verdicts.push((key.clone(), compare(*dtype, dims, data, &reference, tolerance)));
         }
         // A golden file of random inputs holds them beside its outputs.
-        let is_missing = |name: &&str| !name.starts_with("in_") && !self.named.iter().any(|named| named.key == **name);
+        let names = opened.names();
+        let is_missing = |name: &&&str| !name.starts_with("in_") && !self.named.iter().any(|n| n.key == ***name);
         let what = match self.engine {
             "mlir" => "module",
             "lattice" => "plan",
             _ => "graph",
         };
-        let lost = |name: &str| (name.to_owned(), Verdict::Mismatch(format!("the {what} has no such output")));
-        verdicts.extend(references.names().filter(is_missing).map(lost));
-        if verdicts.is_empty() {
-            return Err(Failure::new("holds no tensor to compare with").input(path.display().to_string()));
+        let lost = |name: &&str| ((*name).to_owned(), Verdict::Mismatch(format!("the {what} has no such output")));
+        verdicts.extend(names.iter().filter(is_missing).map(lost));
+        // References of a program whose outputs are all numbers, or that has none, hold no tensor.
+        let is_without_tensors = names.is_empty() && self.named.iter().all(|named| named.dims.is_empty());
+        if verdicts.is_empty() && !is_without_tensors {
+            return Err(Failure::new("holds no tensor to compare with").input(references.name()));
         }
         Ok(verdicts)
     }
@@ -154,7 +225,7 @@ impl Outputs {
 
     /// Verdicts as messages: errors for the wrong ones, notes for the others.
     pub fn send(&self, verdicts: &[(String, Verdict)], messages: &Messages) -> Status {
-        let file = self.references.as_deref().unwrap_or(Path::new("")).display().to_string();
+        let file = self.references.as_ref().map_or_else(|| format!("engine {}", self.engine), References::name);
         let mut status = Status::Done;
         for (key, verdict) in verdicts {
             if verdict.is_right() {
@@ -178,7 +249,7 @@ impl Outputs {
     pub fn report(&self, args: &Args, messages: &Messages) -> Result<Status, Failure> {
         self.send_times(messages);
         let verdicts = self.compare(args)?;
-        if args.compare.is_none() {
+        if !args.is_judged() {
             return Ok(Status::Done);
         }
         let mut output = args.output.open(Content::Text, &[])?;
@@ -193,14 +264,34 @@ impl Outputs {
     }
 }
 
+/// Writes tensors to an opened file; its size.
+pub fn write_tensors(output: Output, tensors: &[&Named]) -> Result<u64, Failure> {
+    let mut output = Counted { inner: output, bytes: 0 };
+    write_file(tensors, &mut output)?;
+    output.inner.finish()?;
+    Ok(output.bytes)
+}
+
+/// Sends all errors but the last, which is returned.
+pub fn last_of(mut errors: Vec<Error>, send: &mut dyn FnMut(Message)) -> Error {
+    let last = errors.pop().unwrap_or(Error::Torch(m2m_torch::Error::NotFound));
+    errors.iter().for_each(|error| send(Message::error(error.to_string())));
+    last
+}
+
+/// Says which guards are not checked.
+pub fn send_unread(guards: &[String], send: &mut dyn FnMut(Message)) {
+    guards.iter().for_each(|guard| send(Message::note(format!("the guard {guard} is not checked: it cannot be read"))));
+}
+
 /// The file to compare with, if that is asked for.
-fn references(args: &Args, story: &Story, root: Option<&Path>) -> Result<Option<PathBuf>, Error> {
+fn references(args: &Args, story: &Story, root: Option<&Path>) -> Result<Option<References>, Error> {
     Ok(match &args.compare {
         None => None,
-        Some(Some(path)) => Some(path.clone()),
+        Some(Some(path)) => Some(References::File(path.clone())),
         Some(None) => {
             let path = &story.golden_outputs()?.path;
-            Some(root.map_or_else(|| PathBuf::from(path), |root| root.join(path)))
+            Some(References::File(root.map_or_else(|| PathBuf::from(path), |root| root.join(path))))
         }
     })
 }

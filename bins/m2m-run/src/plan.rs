@@ -7,7 +7,7 @@
 use crate::error::Error;
 use m2m_digest::Digest;
 use m2m_lattice::plan::Freezer;
-use m2m_record::{DType, Data, Input, InputRole, Line, Module, ModuleResult, OutputRole, Seal, Type};
+use m2m_record::{DType, Data, Input, InputRole, Line, Lowered, Module, ModuleResult, OutputRole, Seal, Type};
 use m2m_record::{File, Golden, Graph, Tensor};
 use m2m_tensor::MappedFile;
 use std::collections::HashMap;
@@ -59,6 +59,8 @@ pub struct Story {
     pub tensors: HashMap<String, Tensor>,
     /// The last `golden` record.
     golden: Option<Golden>,
+    /// What became of the nodes of the prepared graph, for the module.
+    pub lowered: Vec<Lowered>,
     /// Inputs of each root graph, the original one first.
     roots: Vec<Vec<Input>>,
     open: Vec<Input>,
@@ -95,7 +97,11 @@ impl Story {
                 self.tensors.insert(tensor.name.clone(), tensor);
             }
             "golden" => self.golden = Some(line.parse()?),
-            "module" => self.module = Some(line.parse()?),
+            "module" => {
+                self.module = Some(line.parse()?);
+                self.lowered.clear();
+            }
+            "lowered" => self.lowered.push(line.parse()?),
             _ => {}
         }
         Ok(())

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use m2m_record::{DType, Data};
 use m2m_tensor::MappedFile;
 use m2m_tensor::safetensors::{Entry, Header};
+use std::borrow::Cow;
 use std::path::Path;
 
 /// A mapped file with its header.
@@ -17,12 +18,12 @@ pub struct TensorFile {
 }
 
 /// One tensor.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct TensorView<'a> {
     /// Element type.
     pub dtype: DType,
     /// Sizes of the axes.
-    pub shape: &'a [u64],
+    pub shape: Cow<'a, [u64]>,
     /// Row-major little-endian elements.
     pub bytes: &'a [u8],
 }
@@ -73,7 +74,7 @@ impl TensorFile {
         let Entry { dtype, shape, offset, bytes } = self.tensors.get(name)?;
         let start = usize::try_from(*offset).ok()?;
         let end = start.checked_add(usize::try_from(*bytes).ok()?)?;
-        Some(TensorView { dtype: *dtype, shape, bytes: self.map.bytes().get(start..end)? })
+        Some(TensorView { dtype: *dtype, shape: shape.into(), bytes: self.map.bytes().get(start..end)? })
     }
 
     /// Size of the whole file.

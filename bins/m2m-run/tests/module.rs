@@ -90,7 +90,10 @@ fn what_cannot_be_run_is_said() {
         &["--engine", "torch", "--module", "add.mlir", "--golden", "g"],
         "add.mlir: error: has no graph for the engine torch; use --engine mlir",
     );
-    fails(&["--module", "add.mlir"], "error: nothing to do with the outputs; give --compare FILE or --golden FILE");
+    fails(
+        &["--module", "add.mlir"],
+        "error: nothing to do with the outputs; give --compare, --against, --golden FILE or --observe",
+    );
     fails(
         &["--module", "add.mlir", "--inputs", "in.safetensors", "--golden", "g"],
         "add.mlir: error: in_1: no value; expected i64 [] in --scalar or --inputs",
