@@ -23,7 +23,7 @@ _m2m__capture() {
 
     case "${cmd}" in
         m2m__capture)
-            opts="-p -o -q -h -V --program --weights --sample-inputs --output --quiet --color --generate --help --version"
+            opts="-p -o -q -h -V --program --weights --sample-inputs --python --save-pt2 --strict --dynamic --output --quiet --color --generate --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -42,6 +42,18 @@ _m2m__capture() {
                     return 0
                     ;;
                 --sample-inputs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --python)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --save-pt2)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dynamic)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

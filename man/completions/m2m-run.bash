@@ -23,7 +23,7 @@ _m2m__run() {
 
     case "${cmd}" in
         m2m__run)
-            opts="-o -q -h -V --engine --module --entry --inputs --random --weights --scalar --golden --trace-values --observe --bins --percentile --against --bisect --refuse-nan --compare --rtol --atol --exact --repeat --threads --memory --root --output --quiet --color --generate --help --version"
+            opts="-o -q -h -V --engine --module --entry --inputs --random --seed --weights --scalar --golden --trace-values --observe --bins --percentile --against --bisect --refuse-nan --compare --rtol --atol --exact --repeat --threads --memory --root --output --quiet --color --generate --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -46,6 +46,10 @@ _m2m__run() {
                     return 0
                     ;;
                 --random)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -1,8 +1,9 @@
 //! m2m-capture: a program of an archive, as records.
 //!
-//! A page: what a `.pt2` is lives in `m2m_pt2`.
+//! A page: what a `.pt2` is lives in `m2m_pt2`, and `loader` has one made.
 
 mod args;
+mod loader;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -21,7 +22,8 @@ fn main() -> ExitCode {
 }
 
 fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
-    let path = args.model.as_path();
+    let saved = if loader::is_loader(&args.model) { Some(loader::export(&args, messages)?) } else { None };
+    let path = saved.as_deref().unwrap_or(&args.model);
     let shown = path.display().to_string();
     let mapped = MappedFile::open(path).at_input(&shown)?;
     let mut buffer = String::new();
