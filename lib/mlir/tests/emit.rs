@@ -262,6 +262,10 @@ fn convolution_maps_hold_strides_and_dilations() {
     assert!(text.contains("d2 * 2 + d3 * 2"), "{text}");
 }
 
+fn three<'c>(b: &Builder<'c>) -> Result<Vec<Value<'c>>, m2m_mlir::Error> {
+    Ok(vec![b.addi(b.const_index(2)?, b.const_index(1)?)?])
+}
+
 /// One constant a value and function: in regions of loops too, but not in bodies of linalg operations, nor from one region
 /// in the next.
 #[test]
@@ -274,12 +278,7 @@ fn constants_are_made_once_where_they_are_seen() {
         assert_eq!(b.const_index(1)?, one);
         assert_ne!(b.const_int(b.elem("i64")?, 1)?, one);
         let is_less = b.cmpi(m2m_mlir::CmpI::Slt, arguments[0], one)?;
-        let inner = |b: &Builder<'_>| {
-            let two = b.const_index(2)?;
-            let sum = b.addi(two, b.const_index(1)?)?;
-            Ok(vec![sum])
-        };
-        let picked = b.if_else(is_less, &[b.index_type()], inner, inner)?;
+        let picked = b.if_else(is_less, &[b.index_type()], three, three)?;
         let out = b.empty(&[4.into()], b.index_type())?;
         b.elementwise(&[], out, |b, _| b.addi(b.index(0)?, b.const_index(1)?))?;
         Ok(vec![b.addi(picked[0], b.const_index(2)?)?])
