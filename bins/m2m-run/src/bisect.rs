@@ -32,7 +32,7 @@ pub fn wanted(graphs: &Program, story: &Story) -> Vec<Wanted> {
 /// The reference's values.
 pub enum References {
     /// Of another engine.
-    Engine(Outputs),
+    Engine(Box<Outputs>),
     /// Of a file.
     File(TensorFile),
 }

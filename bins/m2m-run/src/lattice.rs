@@ -22,9 +22,12 @@ pub struct Done {
 
 /// Runs a plan.
 pub fn execute(args: &Args, plan: &Plan, inputs: &Inputs, root: Option<&Path>) -> Result<Done, Error> {
-    let given = |at: usize, name: &str| {
-        let view = inputs.get(name).or_else(|| inputs.get(&format!("in_{at}")))?;
-        Some(Given { dtype: view.dtype, shape: view.shape, bytes: view.bytes })
+    let find = |(at, name): (usize, &str)| inputs.get(name).or_else(|| inputs.get(&format!("in_{at}")));
+    let views: Vec<_> =
+        plan.arguments.iter().map(|argument| argument.abi_name.as_str()).enumerate().map(find).collect();
+    let given = |at: usize, _: &str| {
+        let view = views.get(at)?.as_ref()?;
+        Some(Given { dtype: view.dtype, shape: &view.shape, bytes: view.bytes })
     };
     let mut times = Times::default();
     let mut outputs = Vec::new();

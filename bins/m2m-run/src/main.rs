@@ -239,7 +239,7 @@ impl Stream {
             return Err(Failure::new("--bisect needs --against"));
         };
         let references = match against {
-            Against::Engine(other) => bisect::References::Engine(self.run(args, *other, messages)?),
+            Against::Engine(other) => bisect::References::Engine(Box::new(self.run(args, *other, messages)?)),
             Against::Values(path) => bisect::References::File(tensors::TensorFile::open(path)?),
         };
         bisect::bisect(args, file, (graphs, &self.story), outputs, &references, messages)
