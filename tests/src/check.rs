@@ -120,7 +120,11 @@ fn word(value: &Value) -> String {
 fn node(value: &Value) -> Node {
     if let Some(row) = value.as_array() {
         let mut types = Vec::new();
-        flatten(row.get(1).unwrap_or(&Value::Null), &mut types);
+        // A node whose only result is none has no result; one of several that is none is absent.
+        match row.get(1) {
+            Some(Value::String(text)) if text == "none" || text == "NoneType" => {}
+            other => flatten(other.unwrap_or(&Value::Null), &mut types),
+        }
         return (word(&row[0]), types);
     }
     let target = word(&value["target"]);
@@ -142,7 +146,7 @@ fn node(value: &Value) -> Node {
 fn flatten(value: &Value, types: &mut Vec<String>) {
     match value {
         Value::Array(elements) => elements.iter().for_each(|element| flatten(element, types)),
-        Value::String(text) if text != "none" && text != "NoneType" => types.push(text.clone()),
+        Value::String(text) => types.push(text.replace("NoneType", "none")),
         _ => {}
     }
 }

@@ -13,6 +13,7 @@ use m2m_tensor::{Expr, expr};
 /// `_upsample_bilinear2d_aa`, `_upsample_bicubic2d_aa` of `[N, C, H, W]`.
 pub(super) fn resize(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, if b.has("input") { "input" } else { "self" })?;
+    super::need_rank(b.op(), &x, 4)?;
     let (dtype, shape) = e.result(b, 0)?;
     if !dtype.is_float() {
         return Err(Error::unsupported(format!("{} of {dtype}, whose weights are whole numbers", b.op())));

@@ -393,7 +393,7 @@ pub(super) fn freq(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         k
     } else {
         let low = e.sub(&k, n)?;
-        let is_high = e.compare("ge", &k, (n + 1) / 2)?;
+        let is_high = e.compare("ge", &k, exact(b.op(), n.checked_add(1))? / 2)?;
         e.select_where(&is_high, &low, &k)?
     };
     let k = e.to_dtype(&k, accumulate_dtype(dtype))?;

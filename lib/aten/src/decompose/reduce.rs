@@ -352,19 +352,11 @@ pub(super) fn mode(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let place = e.extreme("amax", &place, &[last], true)?;
     let mut out = Vec::new();
     for (k, v) in [value, place].iter().enumerate() {
-        let (dtype, shape) = e.result(b, k)?;
+        let (dtype, _) = e.result(b, k)?;
         let v = e.to_dtype(v, dtype)?;
-        let v = e.view(&v, &{
-            let mut shape = shape.clone();
-            if b.bool("keepdim")? {
-                shape.remove(dim);
-                shape.push(Expr::Int(1));
-            }
-            shape
-        })?;
         let mut back: Vec<usize> = (0..last).collect();
         back.insert(dim, last);
-        out.push(Some(if b.bool("keepdim")? { e.permute(&v, &back)? } else { v }));
+        out.push(Some(if b.bool("keepdim")? { e.permute(&v, &back)? } else { e.squeeze(&v, last)? }));
     }
     Ok(out)
 }

@@ -38,6 +38,7 @@ fn least(op: &str, rows: &Expr, cols: &Expr) -> Result<Expr, Error> {
 
 /// `x` with its last two dimensions exchanged.
 fn transposed(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
+    need_rank("a transposed matrix", x, 2)?;
     e.transpose(x, x.rank() - 2, x.rank() - 1)
 }
 
@@ -211,6 +212,7 @@ fn eye(e: &mut Expander<'_, '_>, n: &Expr, dtype: DType) -> Result<V, Error> {
 /// `linalg_solve_triangular(A, B, upper, left, unitriangular)`: from the right as the transposed system from the left.
 pub(super) fn triangular(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (a, x) = (matrices(e, b)?, e.tensor(b, "B")?);
+    need_rank(b.op(), &x, 2)?;
     let (upper, left, unit) = (b.bool("upper")?, b.bool("left")?, b.bool("unitriangular")?);
     if left {
         let (a, x) = aligned(e, b, &a, &x)?;

@@ -125,7 +125,7 @@ pub(super) fn heaviside(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 pub(super) fn mvlgamma(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = input(e, b)?;
     let p = super::pieces(b.op(), b.int("p")?)?;
-    let mut y = e.full(&[], x.dtype, Arg::from((p * (p - 1)) as f64 / 4.0 * PI.ln()))?;
+    let mut y = e.full(&[], x.dtype, Arg::from(p as f64 * (p as f64 - 1.0) / 4.0 * PI.ln()))?;
     for j in 0..p {
         let shifted = e.sub(&x, j as f64 / 2.0)?;
         let term = e.unary("lgamma", &shifted)?;
