@@ -226,15 +226,11 @@ impl Builder {
         }
         let values: Vec<Value> = results.iter().map(|ty| self.value(ty)).collect();
         self.ops.push(Operation {
-            name: Name::Own(op),
-            at: None,
             operands: operands.iter().map(|value| Use { value: *value, at: None }).collect(),
             first_result: values.first().copied().unwrap_or(Value(0)),
             results: values.len() as u32,
             attributes,
-            regions: Vec::new(),
-            function: None,
-            is_broken: false,
+            ..Operation::named(Name::Own(op))
         });
         Ok(values)
     }
@@ -282,23 +278,14 @@ impl Builder {
             results: types(&self.graph, returned.clone()),
             is_broken: false,
         };
-        let plain = |name: Name<'static>| Operation {
-            name,
-            at: None,
-            operands: Vec::new(),
-            first_result: Value(0),
-            results: 0,
-            attributes: Vec::new(),
-            regions: Vec::new(),
-            function: None,
-            is_broken: false,
-        };
         let operands = returned.into_iter().map(|value| Use { value, at: None }).collect();
-        self.ops.push(Operation { operands, ..plain(Name::Return) });
+        self.ops.push(Operation { operands, ..Operation::named(Name::Return) });
         let region = |arguments, ops| Region { blocks: vec![Block { arguments, ops }] };
         let body = region(self.arguments, self.ops);
-        let entry = Operation { regions: vec![body], function: Some(Box::new(function)), ..plain(Name::Function) };
-        let module = Operation { attributes, regions: vec![region(Vec::new(), vec![entry])], ..plain(Name::Module) };
+        let entry =
+            Operation { regions: vec![body], function: Some(Box::new(function)), ..Operation::named(Name::Function) };
+        let module =
+            Operation { attributes, regions: vec![region(Vec::new(), vec![entry])], ..Operation::named(Name::Module) };
         self.graph.ops.push(module);
         self.graph
     }

@@ -332,6 +332,21 @@ pub struct Operation<'a> {
 }
 
 impl<'a> Operation<'a> {
+    /// One of this name with nothing in it yet, not of any text.
+    pub fn named(name: Name<'a>) -> Self {
+        Operation {
+            name,
+            at: None,
+            operands: Vec::new(),
+            first_result: Value(0),
+            results: 0,
+            attributes: Vec::new(),
+            regions: Vec::new(),
+            function: None,
+            is_broken: false,
+        }
+    }
+
     /// The attribute of a key.
     pub fn attribute(&self, key: &str) -> Option<&Entry<'a>> {
         self.attributes.iter().find(|each| each.key == key)

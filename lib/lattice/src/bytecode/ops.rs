@@ -173,17 +173,8 @@ impl<'a, 'f> Ops<'a, 'f> {
             Some((count, is_isolated)) => self.regions(from, count, is_isolated)?,
             None => Vec::new(),
         };
-        let mut op = Operation {
-            name,
-            at: None,
-            operands,
-            first_result,
-            results: types.len() as u32,
-            attributes,
-            regions,
-            function: None,
-            is_broken: false,
-        };
+        let results = types.len() as u32;
+        let mut op = Operation { operands, first_result, results, attributes, regions, ..Operation::named(name) };
         if op.name == Name::Function {
             op.function = Some(Box::new(self.function(from, &op)?));
         }

@@ -340,18 +340,7 @@ impl<'a> Parser<'a, '_> {
                 self.fail(Code::Syntax, at, format!("dialect {dialect} is not known; expected an attribute of lattice"))
             }
             None if name == "lattice" => {
-                self.mark(b'<')?;
-                let value = self.nested(|parser| {
-                    if parser.token.kind != Kind::Word {
-                        return parser.expected("the name of an attribute");
-                    }
-                    let at = parser.here();
-                    let mnemonic = parser.advance();
-                    let mnemonic = parser.spelling(mnemonic);
-                    let value = parser.own_attribute(mnemonic, at)?;
-                    parser.mark(b'>')?;
-                    Ok(value)
-                })?;
+                let value = self.of_dialect("the name of an attribute", Self::own_attribute)?;
                 self.typed(value)
             }
             None => match self.attributes.get(name) {

@@ -3,7 +3,7 @@
 use super::lexer::Kind;
 use super::parser::{Parser, Read, Scope, Stop};
 use crate::finding::{Code, Offset};
-use crate::ir::{Attribute, Entry, Graph, Name, Operation, TypeId, Types, Value};
+use crate::ir::{Attribute, Entry, Graph, Name, Operation, TypeId, Types};
 use crate::schema::{Assembly, Op};
 
 /// Most results that one operation may name.
@@ -29,18 +29,7 @@ pub(super) struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     fn new(name: Name<'a>, at: Offset) -> Self {
-        let op = Operation {
-            name,
-            at: Some(at),
-            operands: Vec::new(),
-            first_result: Value(0),
-            results: 0,
-            attributes: Vec::new(),
-            regions: Vec::new(),
-            function: None,
-            is_broken: false,
-        };
-        Draft { op, types: None }
+        Draft { op: Operation { at: Some(at), ..Operation::named(name) }, types: None }
     }
 }
 

@@ -252,6 +252,21 @@ impl<'a, 'f> Parser<'a, 'f> {
         done
     }
 
+    /// `<NAME ...>`, the form in which a dialect spells a type or an attribute of its own: `read` takes what follows NAME.
+    pub fn of_dialect<T>(&mut self, names: &str, read: impl FnOnce(&mut Self, &'a str, Offset) -> Read<T>) -> Read<T> {
+        self.mark(b'<')?;
+        self.nested(|parser| {
+            if parser.token.kind != Kind::Word {
+                return parser.expected(names);
+            }
+            let at = parser.here();
+            let mnemonic = parser.advance();
+            let found = read(parser, parser.spelling(mnemonic), at)?;
+            parser.mark(b'>')?;
+            Ok(found)
+        })
+    }
+
     /// Items between commas up to a closing mark, which is taken.
     pub fn list(&mut self, close: u8, mut item: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
         if self.take_mark(close) {

@@ -206,20 +206,7 @@ impl<'a> Parser<'a, '_> {
             Some((dialect, _)) => {
                 self.fail(Code::Syntax, at, format!("dialect {dialect} is not known; expected a type of lattice"))
             }
-            None if name == "lattice" => {
-                self.mark(b'<')?;
-                self.nested(|parser| {
-                    if parser.token.kind != Kind::Word {
-                        return parser.expected("sparse_tensor or weight");
-                    }
-                    let at = parser.here();
-                    let mnemonic = parser.advance();
-                    let mnemonic = parser.spelling(mnemonic);
-                    let ty = parser.own_type(mnemonic, at)?;
-                    parser.mark(b'>')?;
-                    Ok(ty)
-                })
-            }
+            None if name == "lattice" => self.of_dialect("sparse_tensor or weight", Self::own_type),
             None => match self.types.get(name) {
                 Some(ty) => Ok(*ty),
                 None => self.fail(Code::UnknownAlias, at, format!("type alias !{name} is not defined")),
