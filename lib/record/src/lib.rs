@@ -9,6 +9,7 @@
 pub mod arg;
 pub mod data;
 pub mod dtype;
+mod fields;
 pub mod framing;
 pub mod fuzz;
 pub mod graph;

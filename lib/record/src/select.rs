@@ -1,5 +1,6 @@
 //! `--where FILTER`: jq predicates over node records, through jaq.
 
+use crate::fields::Fields;
 use crate::graph::Node;
 use crate::writer::render;
 use jaq_core::load::{Arena, File, Loader};
@@ -32,6 +33,7 @@ pub enum Error {
 /// A compiled predicate.
 pub struct Predicate {
     filter: jaq_core::Filter<D>,
+    fields: Fields,
 }
 
 impl Predicate {
@@ -44,12 +46,12 @@ impl Predicate {
         let modules = Loader::new(defs)
             .load(&arena, File { code: filter, path: () })
             .map_err(|errors| syntax(load_message(filter, &errors)))?;
-        let filter = Compiler::default().with_funs(funs).compile(modules).map_err(|errors| {
+        let compiled = Compiler::default().with_funs(funs).compile(modules).map_err(|errors| {
             let undefined: Vec<&str> =
                 errors.iter().flat_map(|(_, undefined)| undefined.iter().map(|(name, _)| *name)).collect();
             syntax(format!("undefined {}", undefined.join(", ")))
         })?;
-        Ok(Predicate { filter })
+        Ok(Predicate { filter: compiled, fields: Fields::of(filter) })
     }
 
     /// Whether a node is selected: the filter gives `true` for it. `scope` and `loc` must already be filled in from
@@ -63,7 +65,7 @@ impl Predicate {
 
     /// Whether a record line is selected.
     pub fn selects_line(&self, line: &[u8]) -> Result<bool, String> {
-        let value = jaq_json::read::parse_single(line).map_err(|e| e.to_string())?;
+        let value = self.fields.read(line)?;
         let context = Ctx::<D>::new(&self.filter.lut, Vars::new([]));
         for result in self.filter.id.run((context, value)).map(unwrap_valr) {
             if matches!(result.map_err(|e| e.to_string())?, Val::Bool(true)) {
