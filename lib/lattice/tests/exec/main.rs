@@ -14,6 +14,5 @@ mod model;
 mod packed;
 mod points;
 mod pooling;
-mod samples;
 mod scene;
 mod threads;
