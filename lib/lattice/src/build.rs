@@ -1,7 +1,8 @@
 //! Builds a graph from a program: the producer's side of the dialect.
 //!
 //! A builder takes arguments, weights and operations in order and checks each against the schema table as it comes; what
-//! [`Builder::finish`] gives has passed every rule of the verifier.
+//! [`Builder::finish`] gives has passed every rule of the verifier, and what [`Builder::finish_with`] gives those about
+//! stored tensors too.
 //!
 //! ```
 //! use m2m_lattice::build::{Attr, Builder, tensor};
@@ -25,7 +26,7 @@
 //! # Ok::<(), m2m_lattice::build::Error>(())
 //! ```
 
-use crate::finding::{Finding, Findings, Severity};
+use crate::finding::{Finding, Findings, Offset, Severity};
 use crate::ir::{Attribute, Block, Entry, Function, Graph, Name, Operation, Packing, Region, Type, TypeId, Use, Value};
 use crate::plan::{ValueType, element_name};
 use crate::print::print;
@@ -33,7 +34,7 @@ use crate::schema::{
     AFFINE, ATTRIBUTES, Coord, ENTRY, Family, FeatureLayout, IR_VERSION, InputRole, Kind, Op, OutputRole, PackingKind,
     RANK, SCHEMA_DIGEST, SYMBOL, WEIGHT_FILE,
 };
-use crate::verify::verify;
+use crate::verify::{Weights, verify};
 use m2m_record::DType;
 
 /// Why a graph cannot be built.
@@ -47,7 +48,7 @@ pub enum Error {
         /// What is wrong and what would be right.
         message: String,
     },
-    /// The whole does not satisfy the contract.
+    /// The whole does not satisfy the contract. The place of a finding is the number of its operation.
     #[error("{}", list(.0))]
     Refused(Vec<Finding>),
 }
@@ -127,6 +128,11 @@ impl Builder {
         let value = Value(self.graph.values.len() as u32);
         self.graph.values.push(ty);
         value
+    }
+
+    /// How many operations there are, which is the number that the next one gets.
+    pub fn count(&self) -> usize {
+        self.ops.len()
     }
 
     /// Adds an argument of the function. All of them come before the first operation.
@@ -226,6 +232,7 @@ impl Builder {
         }
         let values: Vec<Value> = results.iter().map(|ty| self.value(ty)).collect();
         self.ops.push(Operation {
+            at: Offset::try_from(self.ops.len()).ok(),
             operands: operands.iter().map(|value| Use { value: *value, at: None }).collect(),
             first_result: values.first().copied().unwrap_or(Value(0)),
             results: values.len() as u32,
@@ -242,9 +249,18 @@ impl Builder {
 
     /// The text of the graph, once it has passed the verifier; warnings do not refuse it.
     pub fn finish(self) -> Result<String, Error> {
+        self.verified(None)
+    }
+
+    /// The same, where `weights` is what the weights file will hold.
+    pub fn finish_with(self, weights: &Weights) -> Result<String, Error> {
+        self.verified(Some(weights))
+    }
+
+    fn verified(self, weights: Option<&Weights>) -> Result<String, Error> {
         let graph = self.graph();
         let mut findings = Findings::default();
-        let model = verify(&graph, None, &mut findings);
+        let model = verify(&graph, weights, &mut findings);
         match model.filter(|_| !findings.has_errors()) {
             Some(model) => Ok(print(&model)),
             None => {

@@ -49,7 +49,7 @@ pub fn document() -> String {
         list(out, each.attributes, |out, field| attribute(out, field.name, field.kind));
         let _ = write!(out, ",\"name\":\"{}\",\"operands\":", each.name);
         list(out, each.operands, operand);
-        let _ = write!(out, ",\"python_name\":\"{}\",\"results\":", each.name.replace('.', "_"));
+        let _ = write!(out, ",\"python_name\":\"{}\",\"results\":", each.python_name());
         list(out, each.results, |out, value| {
             let _ = write!(out, "{{\"name\":\"{}\",\"type\":\"{}\"}}", value.name, value.class.name());
         });

@@ -318,6 +318,34 @@ impl OpDef {
         format!("{NAMESPACE}.{}", self.name)
     }
 
+    /// Its name in Python, with `_` for `.`.
+    pub fn python_name(&self) -> String {
+        self.name.replace('.', "_")
+    }
+
+    /// The family that a weight operand must be of.
+    pub fn family(&self, operand: &str) -> Option<Family> {
+        self.rules.iter().find_map(|rule| match rule {
+            Rule::Family(name, family) if *name == operand => Some(*family),
+            _ => None,
+        })
+    }
+
+    /// What an attribute can only be, where that is one thing.
+    pub fn only_choice(&self, field: &Field) -> Option<&'static str> {
+        let words = match field.kind {
+            Kind::Own(mnemonic) => ATTRIBUTES.iter().find(|each| each.mnemonic == mnemonic)?.values,
+            _ => self.rules.iter().find_map(|rule| match rule {
+                Rule::Words(name, words) if *name == field.name => Some(*words),
+                _ => None,
+            })?,
+        };
+        match words {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
     /// Whether it has a convolution's `accumulation`.
     pub fn is_convolution(&self) -> bool {
         self.attribute("accumulation").is_some()
@@ -335,6 +363,11 @@ impl Op {
         OPS.iter().find(|each| each.name == name).map(|each| each.op)
     }
 
+    /// The operation of a name in Python.
+    pub fn parse_python(name: &str) -> Option<Op> {
+        OPS.iter().find(|each| each.python_name() == name).map(|each| each.op)
+    }
+
     /// The operation of a name with the namespace.
     pub fn parse_full(name: &str) -> Option<Op> {
         Op::parse(name.strip_prefix(NAMESPACE)?.strip_prefix('.')?)
@@ -350,8 +383,21 @@ mod tests {
         for (at, row) in OPS.iter().enumerate() {
             assert_eq!(row.op as usize, at, "{}", row.name);
             assert_eq!(Op::parse_full(&row.full_name()), Some(row.op));
+            assert_eq!(Op::parse_python(&row.python_name()), Some(row.op));
         }
         assert_eq!(OPS.len(), 31);
+    }
+
+    #[test]
+    fn what_can_only_be_one_thing_is_known() {
+        let choice = |op: Op, name: &str| op.def().only_choice(op.def().attribute(name).expect("of the operation"));
+        assert_eq!(choice(Op::SparseMake, "coord_order"), Some("batch_x_y_z"));
+        assert_eq!(choice(Op::Conv3d, "accumulation"), Some(CANONICAL_F32));
+        assert_eq!(choice(Op::Elementwise, "kind"), None);
+        assert_eq!(choice(Op::Pool3d, "mode"), None);
+        assert_eq!(choice(Op::Conv3d, "stride"), None);
+        assert_eq!(Op::BatchNorm.def().family("var"), Some(Family::Channel));
+        assert_eq!(Op::BatchNorm.def().family("input"), None);
     }
 
     #[test]
