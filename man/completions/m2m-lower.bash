@@ -30,7 +30,7 @@ _m2m__lower() {
             fi
             case "${prev}" in
                 --to)
-                    COMPREPLY=($(compgen -W "linalg torch" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "linalg torch lattice" -- "${cur}"))
                     return 0
                     ;;
                 --emit)

@@ -1,5 +1,6 @@
 complete -c m2m-lower -l to -d 'Target dialect' -r -f -a "linalg\t'linalg on tensors, with tensor, arith, math, scf, cf and func'
-torch\t'The torch dialect of torch-mlir, as iree-compile --iree-input-type=torch takes it'"
+torch\t'The torch dialect of torch-mlir, as iree-compile --iree-input-type=torch takes it'
+lattice\t'The sparse dialect lattice, IR version 2'"
 complete -c m2m-lower -l emit -d 'What to write' -r -f -a "records\t'The record stream with the module in it'
 mlir\t'The module alone'"
 complete -c m2m-lower -l form -d 'How to write the module' -r -f -a "generic\t'Text that every LLVM release reads'

@@ -13,6 +13,13 @@ Takes the current graph of a record stream, makes it functional, decomposes what
 function in linalg on tensors. The stream gets the prepared graph, an elimination for everything that vanished, the module, \
 and for each prepared node the operations that it became. MLIR's verifier has accepted the module before it is written.
 
+With --to lattice, a sparse model that is expressed through custom operators of namespace lattice becomes a module of the \
+sparse dialect, which has passed the rules of m2m-lattice-verify: lattice::NAME(operands, attributes) is operation NAME (. is \
+_), by position or name, and gives one tensor [rows, channels] for a sparse value. Parameters are its weights, stored under \
+their names; lattice::weight_packed(weight, scales, biases, packing, group_size) is a packed one, of three tensors K.weight, \
+K.scales and K.biases. Row-wise operators of ATen apply to tensors and to features of sparse values. m2m-bundle makes a model \
+folder of the stream. The module is always text in the dialect's own syntax.
+
 Graphs that the program calls (cond, while_loop, map, scan) become structured control flow, and functions where several \
 calls share one. Random operators draw from Philox 4x32-10: the seed is the function's last argument.
 
@@ -26,6 +33,7 @@ Examples:
   m2m-capture model.pt2 | m2m-lower --emit mlir --form bytecode -o model.mlirbc
   m2m-capture model.pt2 | m2m-lower --emit mlir --bind-weights iree | iree-compile - --iree-hal-target-device=local -o m.vmfb
   m2m-capture model.pt2 | m2m-lower --to torch --emit mlir | iree-compile - --iree-input-type=torch --iree-hal-target-device=local -o m.vmfb
+  m2m-capture sparse.pt2 | m2m-lower --to lattice | m2m-bundle -o model.lattice/ && m2m-lattice-verify model.lattice/
   m2m-capture model.pt2 | m2m-lower | jq -c 'select(.record==\"lowered\")'
   m2m-lower --list-ops | grep conv";
 
@@ -45,6 +53,8 @@ pub enum Target {
     Linalg,
     /// The torch dialect of torch-mlir, as iree-compile --iree-input-type=torch takes it
     Torch,
+    /// The sparse dialect lattice, IR version 2
+    Lattice,
 }
 
 /// How the module is written.

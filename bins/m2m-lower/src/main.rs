@@ -27,12 +27,19 @@ fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
     let inputs: Vec<_> = args.input.path().into_iter().collect();
     if args.list_ops {
         let mut output = args.output.open(Content::Text, &inputs)?;
-        output.write_all(m2m_lower::linalg::list_ops().as_bytes()).map_err(|e| output.error(e))?;
+        let list = match args.to {
+            Target::Lattice => m2m_lower::lattice::list_ops(),
+            Target::Linalg | Target::Torch => m2m_lower::linalg::list_ops(),
+        };
+        output.write_all(list.as_bytes()).map_err(|e| output.error(e))?;
         output.finish()?;
         return Ok(Status::Done);
     }
     if args.opaque && args.to != Target::Linalg {
-        return Err(Failure::new("--opaque is for linalg; the torch dialect has operators of its own"));
+        return Err(Failure::new("--opaque is for linalg; the other dialects have operators of their own"));
+    }
+    if args.to == Target::Lattice {
+        refuse_for_lattice(&args)?;
     }
     let input = args.input.open()?;
     let name = input.name().to_owned();
@@ -59,11 +66,29 @@ fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
     }
 }
 
+/// What only modules that MLIR makes have.
+fn refuse_for_lattice(args: &Args) -> Result<(), Failure> {
+    let given = [
+        (args.form == Form::Bytecode, "--form bytecode", "a lattice module is text"),
+        (args.bind_weights == Binding::Iree, "--bind-weights iree", "a lattice module binds weights by storage keys"),
+        (
+            args.trace,
+            "--trace",
+            "operations of lattice carry the dialect's attributes only; records of lowered nodes name them",
+        ),
+    ];
+    match given.into_iter().find(|(is_given, ..)| *is_given) {
+        Some((_, flag, why)) => Err(Failure::new(format!("{flag} is not for lattice: {why}"))),
+        None => Ok(()),
+    }
+}
+
 fn options(args: &Args) -> Options {
     Options {
         target: match args.to {
             Target::Linalg => m2m_lower::Target::Linalg,
             Target::Torch => m2m_lower::Target::Torch,
+            Target::Lattice => m2m_lower::Target::Lattice,
         },
         form: match args.form {
             Form::Generic => m2m_mlir::Form::Generic,

@@ -1,12 +1,16 @@
 //! The whole of `m2m-lower`: a stream in; the stream with a prepared graph and a module, or the module alone, out.
 
 use crate::error::{Error, Refusal};
-use crate::linalg::{self, Emitted, Failure};
+use crate::lattice;
+use crate::linalg::{self, Failure};
 use crate::torch;
 use m2m_aten::prepare::{Lowerable, Prepared, Unsupported, prepare_opaque};
 use m2m_graph::{Collector, Program};
 use m2m_mlir::{Form, Locations, print, verify};
-use m2m_record::{Diagnostic, File, Kwargs, Module, Pipe, Reader, Severity, Status, Tool, Writer, writer::hex};
+use m2m_record::{
+    Argument, Diagnostic, External, File, Kwargs, Lowered, Module, ModuleResult, Pipe, Reader, Severity, Status, Tool,
+    Writer, writer::hex,
+};
 use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
 
@@ -24,6 +28,8 @@ pub enum Target {
     Linalg,
     /// The torch dialect of torch-mlir.
     Torch,
+    /// The sparse dialect, always as pretty text.
+    Lattice,
 }
 
 impl Target {
@@ -32,6 +38,7 @@ impl Target {
         match self {
             Target::Linalg => "linalg",
             Target::Torch => "torch",
+            Target::Lattice => "lattice",
         }
     }
 
@@ -40,6 +47,7 @@ impl Target {
         match self {
             Target::Linalg => linalg::find(op).is_some(),
             Target::Torch => torch::has(op),
+            Target::Lattice => lattice::has(op),
         }
     }
 }
@@ -119,13 +127,11 @@ pub fn to_records<R: Read, W: Write>(
     };
     prepared.nested.iter().chain([&prepared.graph]).try_for_each(|graph| graph.write(&mut writer))?;
     prepared.eliminations.iter().try_for_each(|e| writer.write(e))?;
-    let context = m2m_mlir_context(options);
-    let emitted = match emit(&context, &program, &prepared, options)? {
-        Ok(emitted) => emitted,
+    let made = match make(&program, &prepared, options)? {
+        Ok(made) => made,
         Err(refused) => return refuse(writer, refused),
     };
-    let bytes = print(&emitted.module, options.form, options.locations).map_err(Error::from)?;
-    write_module(&mut writer, &program, &emitted, &bytes, options, keep)?;
+    write_module(&mut writer, &program, made, options, keep)?;
     Ok(Outcome::Done(writer.finish(Status::Ok)?))
 }
 
@@ -141,12 +147,11 @@ pub fn to_mlir<R: Read, W: Write>(input: R, mut output: W, options: Options) -> 
         Ok(prepared) => prepared,
         Err(refused) => return Ok(Outcome::Refused(refused, output)),
     };
-    let context = m2m_mlir_context(options);
-    let emitted = match emit(&context, &program, &prepared, options)? {
-        Ok(emitted) => emitted,
+    let made = match make(&program, &prepared, options)? {
+        Ok(made) => made,
         Err(refused) => return Ok(Outcome::Refused(refused, output)),
     };
-    output.write_all(&print(&emitted.module, options.form, options.locations).map_err(Error::from)?)?;
+    output.write_all(&made.bytes)?;
     Ok(Outcome::Done(output))
 }
 
@@ -160,41 +165,78 @@ fn m2m_mlir_context(options: Options) -> m2m_mlir::Context {
 
 fn prepare_for(options: Options, program: &Program) -> Result<Result<Prepared, Vec<Diagnostic>>, StreamError> {
     let target = options.target;
-    let is_opaque = |op: &str| options.linalg.opaque && target == Target::Linalg && !op.starts_with("higher_order.");
+    // What has no counterpart in lattice is refused by the walk, which tells of everything in one run.
+    let takes_all = target == Target::Lattice || options.linalg.opaque && target == Target::Linalg;
+    let is_opaque = |op: &str| takes_all && !op.starts_with("higher_order.");
     let is_lowerable = |op: &str| target.has(op);
     let targets = Lowerable { directly: &is_lowerable, opaquely: &is_opaque };
     Ok(prepare_opaque(program, targets).map_err(|all| all.iter().map(|u| unsupported(target, u)).collect()))
 }
 
-fn emit<'c>(
-    context: &'c m2m_mlir::Context,
+/// A module as it is written, and what its record says.
+struct Made {
+    bytes: Vec<u8>,
+    entry: String,
+    arguments: Vec<Argument>,
+    results: Vec<ModuleResult>,
+    externals: Vec<External>,
+    lowered: Vec<Lowered>,
+}
+
+fn make(
     program: &Program,
     prepared: &Prepared,
     options: Options,
-) -> Result<Result<Emitted<'c>, Vec<Diagnostic>>, StreamError> {
-    let emitted = match options.target {
-        Target::Linalg => linalg::emit(context, prepared, &program.places, options.linalg),
-        Target::Torch => torch::emit(context, prepared, &program.places, options.linalg),
+) -> Result<Result<Made, Vec<Diagnostic>>, StreamError> {
+    let made = match options.target {
+        Target::Lattice => lattice::emit(prepared, &program.places).map(|emitted| Made {
+            bytes: emitted.text.into_bytes(),
+            entry: emitted.entry,
+            arguments: emitted.arguments,
+            results: emitted.results,
+            externals: Vec::new(),
+            lowered: emitted.lowered,
+        }),
+        Target::Linalg | Target::Torch => with_mlir(program, prepared, options),
     };
-    match emitted {
-        Ok(emitted) => {
-            verify(context, &emitted.module).map_err(Error::from)?;
-            Ok(Ok(emitted))
-        }
+    match made {
+        Ok(made) => Ok(Ok(made)),
         Err(Failure::Refused(refusals)) => Ok(Err(refusals.iter().map(|r| refusal(options.target, r)).collect())),
         Err(Failure::Broken(error)) => Err(error.into()),
     }
 }
 
-fn tool(version: &str, options: Options) -> Tool {
-    let form = match options.form {
+/// A module that MLIR makes, verifies and prints.
+fn with_mlir(program: &Program, prepared: &Prepared, options: Options) -> Result<Made, Failure> {
+    let context = m2m_mlir_context(options);
+    let emit = if options.target == Target::Torch { torch::emit } else { linalg::emit };
+    let emitted = emit(&context, prepared, &program.places, options.linalg)?;
+    verify(&context, &emitted.module).map_err(Error::from)?;
+    let bytes = print(&emitted.module, options.form, options.locations).map_err(Error::from)?;
+    Ok(Made {
+        bytes,
+        entry: emitted.entry,
+        arguments: emitted.arguments,
+        results: emitted.results,
+        externals: emitted.externals,
+        lowered: emitted.lowered,
+    })
+}
+
+/// How the module is written, as records say it.
+fn form(options: Options) -> &'static str {
+    match options.form {
+        _ if options.target == Target::Lattice => "pretty",
         Form::Generic => "generic",
         Form::Pretty => "pretty",
         Form::Bytecode => "bytecode",
-    };
+    }
+}
+
+fn tool(version: &str, options: Options) -> Tool {
     let mut all = Kwargs::new();
     all.insert("to".into(), options.target.name().into());
-    all.insert("form".into(), form.into());
+    all.insert("form".into(), form(options).into());
     if options.linalg.binding == linalg::WeightBinding::Iree {
         all.insert("bind_weights".into(), "iree".into());
     }
@@ -246,12 +288,12 @@ fn refusal(target: Target, r: &Refusal) -> Diagnostic {
 fn write_module<W: Write>(
     writer: &mut Writer<W>,
     program: &Program,
-    emitted: &Emitted<'_>,
-    bytes: &[u8],
-    Options { form, target, .. }: Options,
+    made: Made,
+    options: Options,
     keep: KeepModule<'_>,
 ) -> Result<(), StreamError> {
-    let inline = if form != Form::Bytecode && bytes.len() <= MAX_INLINE_BYTES {
+    let (form, bytes) = (form(options), made.bytes.as_slice());
+    let inline = if form != "bytecode" && bytes.len() <= MAX_INLINE_BYTES {
         std::str::from_utf8(bytes).ok().map(str::to_owned)
     } else {
         None
@@ -264,23 +306,18 @@ fn write_module<W: Write>(
             Some(file.id)
         }
     };
-    let form = match form {
-        Form::Generic => "generic",
-        Form::Pretty => "pretty",
-        Form::Bytecode => "bytecode",
-    };
     writer.write(&Module {
-        dialect: target.name().into(),
+        dialect: options.target.name().into(),
         form: form.into(),
         text: inline,
         file,
         bytes: bytes.len() as u64,
         sha256: hex(&Sha256::digest(bytes)),
-        entry: emitted.entry.clone(),
-        arguments: emitted.arguments.clone(),
-        results: emitted.results.clone(),
-        externals: emitted.externals.clone(),
+        entry: made.entry,
+        arguments: made.arguments,
+        results: made.results,
+        externals: made.externals,
     })?;
-    emitted.lowered.iter().try_for_each(|l| writer.write(l))?;
+    made.lowered.iter().try_for_each(|l| writer.write(l))?;
     Ok(())
 }

@@ -140,7 +140,7 @@ pub struct Argument {
     /// Where its bytes are, for state and constants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
-    /// The module global that holds it when it is not a function argument.
+    /// The module global, in lattice the storage key, that holds it when it is not a function argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global: Option<String>,
 }
@@ -198,7 +198,7 @@ impl External {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Module {
-    /// `linalg`, `tosa`, `torch`, `stablehlo`.
+    /// `linalg`, `tosa`, `torch`, `stablehlo`, `lattice`.
     pub dialect: String,
     /// `generic`, `pretty`, `bytecode`.
     pub form: String,
