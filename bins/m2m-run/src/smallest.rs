@@ -143,17 +143,7 @@ impl Reduced {
             Type::Tensor(tensor) => Type::Tensor(m2m_record::TensorType { strides: None, ..tensor }),
             other => other,
         };
-        self.root.inputs.push(Input {
-            graph: STAGE.to_owned(),
-            value: name.to_owned(),
-            role: InputRole::UserInput,
-            target: None,
-            ty,
-            data: None,
-            literal: None,
-            persistent: None,
-            origins: Vec::new(),
-        });
+        self.root.inputs.push(Input::new(STAGE, name, InputRole::UserInput, ty));
         Ok(())
     }
 

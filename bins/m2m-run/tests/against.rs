@@ -34,18 +34,7 @@ fn stream(second: &str) -> Vec<u8> {
     let mut writer = Writer::begin(Vec::new()).unwrap();
     let opened = Graph { graph: graph.clone(), stage: graph.clone(), entry: Some("forward".into()), parent: None };
     writer.write(&opened).unwrap();
-    let input = Input {
-        graph: graph.clone(),
-        value: "x".into(),
-        role: InputRole::UserInput,
-        target: None,
-        ty: f32x2(),
-        data: None,
-        literal: None,
-        persistent: None,
-        origins: Vec::new(),
-    };
-    writer.write(&input).unwrap();
+    writer.write(&Input::new("prepared", "x", InputRole::UserInput, f32x2())).unwrap();
     let nodes =
         [("aten.add.Tensor", "x", "x", "a"), ("aten.mul.Tensor", "a", "a", "b"), ("aten.sub.Tensor", "b", "x", "c")];
     for (number, (op, left, right, result)) in nodes.into_iter().enumerate() {

@@ -30,18 +30,7 @@ fn stream(op: &str) -> Vec<u8> {
     writer.write(&Graph { graph: graph.clone(), stage: graph.clone(), entry, parent: None }).unwrap();
     let hint = Some(Arg::Int(3));
     writer.write(&Symbol { graph: graph.clone(), name: "s0".into(), min: Some(1), max: Some(4), hint }).unwrap();
-    let input = Input {
-        graph: graph.clone(),
-        value: "x".into(),
-        role: InputRole::UserInput,
-        target: None,
-        ty: shape(),
-        data: None,
-        literal: None,
-        persistent: None,
-        origins: Vec::new(),
-    };
-    writer.write(&input).unwrap();
+    writer.write(&Input::new("original", "x", InputRole::UserInput, shape())).unwrap();
     let node = Node {
         graph: graph.clone(),
         stage: graph.clone(),

@@ -23,17 +23,7 @@ const TEXT: &str =
 ";
 
 fn input(value: &str, role: InputRole, shape: &[i64]) -> Input {
-    Input {
-        graph: "original".into(),
-        value: value.into(),
-        role,
-        target: None,
-        ty: tensor_type(DType::F32, shape),
-        data: None,
-        literal: None,
-        persistent: None,
-        origins: Vec::new(),
-    }
+    Input::new("original", value, role, tensor_type(DType::F32, shape))
 }
 
 fn argument(value: &str, role: InputRole, target: Option<&str>, shape: &[i64], data: Option<Data>) -> Argument {

@@ -298,17 +298,7 @@ mod tests {
     }
 
     fn graph(nodes: Vec<Node>, output: &str) -> Graph {
-        let input = Input {
-            graph: "original".into(),
-            value: "x".into(),
-            role: InputRole::UserInput,
-            target: None,
-            ty: tensor(&["2"]),
-            data: None,
-            literal: None,
-            persistent: None,
-            origins: vec![],
-        };
+        let input = Input::new("original", "x", InputRole::UserInput, tensor(&["2"]));
         let role = OutputRole::UserOutput;
         let outputs = vec![OutputItem { value: Some(output.into()), literal: None, role, target: None }];
         let (id, stage) = ("original".to_owned(), "original".to_owned());

@@ -374,17 +374,7 @@ fn plain_input(values: &mut Values<'_>, id: &str, i: usize, argument: &Argument<
     let (value, ty, literal) = input_value(values, argument, &format!("constant_{i}"))?;
     values.define(&value)?;
     let role = if literal.is_some() { InputRole::ConstantInput } else { InputRole::UserInput };
-    Ok(Input {
-        graph: id.to_owned(),
-        value,
-        role,
-        target: None,
-        ty,
-        data: None,
-        literal,
-        persistent: None,
-        origins: Vec::new(),
-    })
+    Ok(Input { literal, ..Input::new(id, value, role, ty) })
 }
 
 /// An output: a value that exists, or a constant.

@@ -211,6 +211,14 @@ pub struct Input {
     pub origins: Vec<String>,
 }
 
+impl Input {
+    /// An input of which nothing is known but its type: no state, no literal, no origins.
+    pub fn new(graph: impl Into<String>, value: impl Into<String>, role: InputRole, ty: impl Into<Type>) -> Self {
+        let (graph, value, ty) = (graph.into(), value.into(), ty.into());
+        Input { graph, value, role, target: None, ty, data: None, literal: None, persistent: None, origins: Vec::new() }
+    }
+}
+
 /// A value and its type; the value is null where an operator returned nothing for that result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

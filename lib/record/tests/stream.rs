@@ -15,18 +15,7 @@ fn sample() -> Vec<u8> {
     let g = || "original".to_owned();
     w.write(&Graph { graph: g(), stage: g(), entry: Some("forward".into()), parent: None }).unwrap();
     let ty = Type::Tensor(TensorType::new(DType::F32, vec![Dim::Int(2), Dim::Expr("s0".into())]));
-    w.write(&Input {
-        graph: g(),
-        value: "x".into(),
-        role: InputRole::UserInput,
-        target: None,
-        ty: ty.clone(),
-        data: None,
-        literal: None,
-        persistent: None,
-        origins: vec![],
-    })
-    .unwrap();
+    w.write(&Input::new("original", "x", InputRole::UserInput, ty.clone())).unwrap();
     w.write(&Node {
         graph: g(),
         stage: g(),

@@ -246,17 +246,7 @@ mod tests {
     fn graph() -> Graph {
         let tensor =
             |dtype, shape: &[i64]| Type::from(TensorType::new(dtype, shape.iter().map(|n| Dim::Int(*n)).collect()));
-        let input = |value: &str, role, ty| Input {
-            graph: "original".into(),
-            value: value.into(),
-            role,
-            target: None,
-            ty,
-            data: None,
-            literal: None,
-            persistent: None,
-            origins: Vec::new(),
-        };
+        let input = |value: &str, role, ty: Type| Input::new("original", value, role, ty);
         let node = |op: &str, args, result: &str| Node {
             op: op.into(),
             args,
