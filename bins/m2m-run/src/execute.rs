@@ -1,7 +1,7 @@
 //! Compiles a plan's module, gives its entry the arguments, and returns what it gives back.
 //!
-//! State stays where it is mapped unless it is strided or big-endian. Every piece of state has its own view of the files,
-//! so that all of them can be lent to the call at the same time.
+//! State stays where it is mapped unless it is strided or big-endian. A file is mapped once, whatever number of tensors it
+//! holds: pages that several mappings touch count as often.
 
 use crate::error::Error;
 use crate::golden::Named;
@@ -13,7 +13,7 @@ use m2m_mlir::jit::{Argument, Kind, Options, Output, Program};
 use m2m_record::{DType, Data, File, Type};
 use m2m_tensor::source::{Files, View};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
@@ -99,9 +99,8 @@ pub fn execute(plan: &Plan, sources: &Sources<'_>, how: &How) -> Result<Ran, Err
     if let Some(targets) = &plan.targets {
         check_count(plan, "results", program.results().len() - extra, targets.len())?;
     }
-    let mut opened: Vec<Files> = slots.iter().map(|slot| open(slot, sources)).collect::<Result<_, _>>()?;
-    let views: Vec<Option<View<'_>>> =
-        slots.iter().zip(&mut opened).map(|(slot, files)| state(slot, files)).collect::<Result<_, _>>()?;
+    let files = open(&slots, sources)?;
+    let views: Vec<Option<View<'_>>> = slots.iter().map(|slot| state(slot, &files)).collect::<Result<_, _>>()?;
     let mut values = Vec::with_capacity(slots.len());
     for ((slot, view), kind) in slots.iter().zip(&views).zip(kinds) {
         values.push(value(slot, view.as_ref(), kind, sources)?);
@@ -152,10 +151,15 @@ fn wrong(slot: &Slot, message: impl Into<String>) -> Error {
     Error::Argument { name: slot.name.clone(), message: message.into() }
 }
 
-/// The file behind a slot's data, opened for it alone.
-fn open(slot: &Slot, sources: &Sources<'_>) -> Result<Files, Error> {
+/// The files behind the data of slots.
+fn open(slots: &[Slot], sources: &Sources<'_>) -> Result<Files, Error> {
     let mut files = Files::new();
-    if let Some(Data::Tensor { file, .. } | Data::Range { file, .. }) = &slot.data {
+    let mut done: HashSet<&str> = HashSet::new();
+    for slot in slots {
+        let Some(Data::Tensor { file, .. } | Data::Range { file, .. }) = &slot.data else { continue };
+        if !done.insert(file) {
+            continue;
+        }
         let record = sources
             .files
             .get(file)
@@ -166,7 +170,7 @@ fn open(slot: &Slot, sources: &Sources<'_>) -> Result<Files, Error> {
 }
 
 /// The elements of a slot that has data.
-fn state<'a>(slot: &Slot, files: &'a mut Files) -> Result<Option<View<'a>>, Error> {
+fn state<'a>(slot: &Slot, files: &'a Files) -> Result<Option<View<'a>>, Error> {
     let Some(data) = &slot.data else { return Ok(None) };
     let tensor = slot.ty.as_ref().and_then(Type::as_tensor).ok_or_else(|| wrong(slot, "state that is not a tensor"))?;
     let shape = tensor.static_shape().ok_or_else(|| wrong(slot, "state with a symbolic shape"))?;

@@ -8,7 +8,7 @@ use m2m_record::{
     Status, Tensor, Writer,
 };
 use std::path::Path;
-use tool::{f32s, run, tensor_type, tensors, text};
+use tool::{f32s, run, run_within, tensor_type, tensors, text};
 
 // x * w + b, with b updated to b + 1 and the middle argument a constant input that is no argument.
 const TEXT: &str =
@@ -36,19 +36,22 @@ fn result(value: &str, role: OutputRole, target: Option<&str>) -> ModuleResult {
     ModuleResult { value: Some(value.into()), literal: None, role, target: target.map(Into::into), ty }
 }
 
-/// A stream whose weight is stored transposed in a raw file, and whose bias is big-endian.
-fn stream(folder: &Path) -> Vec<u8> {
+/// A stream whose weight is stored transposed in a raw file, and whose bias is big-endian. Behind them the file has a hole,
+/// up to so many bytes.
+fn stream(folder: &Path, file_bytes: u64) -> Vec<u8> {
     // Stored columns first: w = [[1, 2], [3, 4]].
     let mut raw = f32s(&[1.0, 3.0, 2.0, 4.0]);
     raw.extend([10.0_f32, 20.0].iter().flat_map(|value| value.to_be_bytes()));
+    let file_bytes = file_bytes.max(raw.len() as u64);
     std::fs::write(folder.join("state.bin"), &raw).unwrap();
+    std::fs::File::options().write(true).open(folder.join("state.bin")).unwrap().set_len(file_bytes).unwrap();
     let range = |offset, bytes, strides, byteorder| {
         Some(Data::Range { file: "f0".into(), offset, bytes, storage: None, strides, byteorder })
     };
     let mut writer = Writer::begin(Vec::new()).unwrap();
     let name = "state.bin".to_owned();
     let path = name.clone();
-    writer.write(&File { id: "f0".into(), name, path, format: "raw".into(), bytes: raw.len() as u64 }).unwrap();
+    writer.write(&File { id: "f0".into(), name, path, format: "raw".into(), bytes: file_bytes }).unwrap();
     let graph =
         Graph { graph: "original".into(), stage: "original".into(), entry: Some("forward".into()), parent: None };
     writer.write(&graph).unwrap();
@@ -94,8 +97,12 @@ fn stream(folder: &Path) -> Vec<u8> {
 }
 
 fn folder() -> (tempfile::TempDir, Vec<u8>) {
+    folder_of(0)
+}
+
+fn folder_of(file_bytes: u64) -> (tempfile::TempDir, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
-    let stream = stream(folder.path());
+    let stream = stream(folder.path(), file_bytes);
     // Leaf 0 is the constant, so the tensor is in_1; out_0 is the literal, so the result is out_1.
     tensors(&folder.path().join("in.safetensors"), &[("in_1", DType::F32, &[2], f32s(&[1.0, 10.0]))]);
     let outputs = [
@@ -130,6 +137,15 @@ fn strided_and_swapped_state_is_bound_and_leaves_are_counted() {
         &path("out.safetensors"),
     ];
     assert_eq!(run(elsewhere.path(), &args, &stream).status.code(), Some(0));
+}
+
+/// Two tensors of one file of 3 GiB are in an address space that has no room for it twice.
+#[test]
+fn a_file_is_mapped_once_for_all_that_it_holds() {
+    let (folder, stream) = folder_of(3 << 30);
+    let args = ["--engine", "mlir", "--inputs", "in.safetensors", "--compare", "out.safetensors"];
+    let output = run_within(5 << 20, folder.path(), &args, &stream);
+    assert_eq!((text(&output.stderr).as_str(), output.status.code()), ("", Some(0)));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{Error, Example};
 use std::collections::BTreeMap;
 
 /// Writes `inputs/N.safetensors` and `goldens/N.safetensors` for each golden record, in their order.
-pub(crate) fn write(folder: &mut Folder, sources: &mut Sources) -> Result<Vec<Example>, Error> {
+pub(crate) fn write(folder: &mut Folder, sources: &Sources) -> Result<Vec<Example>, Error> {
     let story = sources.story;
     if story.goldens.is_empty() {
         return Ok(Vec::new());

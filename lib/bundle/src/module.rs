@@ -21,7 +21,7 @@ pub(crate) fn write(
         (Some(text), None) => copy(folder, name, module, text.as_bytes())?,
         (None, Some(id)) => {
             let data = whole_file(id, module.bytes);
-            let mut files = open_files(story, std::iter::once(&data), root)?;
+            let files = open_files(story, std::iter::once(&data), root)?;
             let fail = |error| Error::Tensor { name: format!("module file {id}"), error };
             let length = i64::try_from(module.bytes)
                 .map_err(|_| Error::content(format!("the module has {} bytes, which is no size", module.bytes)))?;

@@ -64,7 +64,7 @@ impl Weights {
     }
 
     /// Plans the file from the arguments that have data. Missing data is an error that names every such argument.
-    pub(crate) fn plan(module: &Module, files: &mut Files) -> Result<Self, Error> {
+    pub(crate) fn plan(module: &Module, files: &Files) -> Result<Self, Error> {
         let mut weights = Weights::default();
         let mut ties: HashMap<TieKey, String> = HashMap::new();
         let mut taken = HashSet::new();
@@ -90,7 +90,7 @@ impl Weights {
     }
 
     /// Writes the file.
-    pub(crate) fn write(&mut self, folder: &mut Folder, sources: &mut Sources) -> Result<Hashed, Error> {
+    pub(crate) fn write(&mut self, folder: &mut Folder, sources: &Sources) -> Result<Hashed, Error> {
         let (hashed, digests) = write_tensors(folder, WEIGHTS_NAME, &self.stored, &self.aliases, sources)?;
         self.digests = digests;
         Ok(hashed)
@@ -109,7 +109,7 @@ pub(crate) fn write_tensors(
     file_name: &str,
     tensors: &BTreeMap<String, Weight>,
     aliases: &[(String, String)],
-    sources: &mut Sources,
+    sources: &Sources,
 ) -> Result<(Hashed, BTreeMap<String, Digest>), Error> {
     let mut plan = Plan::new();
     for (name, weight) in tensors {
@@ -196,7 +196,7 @@ fn unique_name(target: Option<&str>, value: &str, taken: &mut HashSet<String>) -
 }
 
 /// Ranges are compared as they are stated, so that planning touches none of their bytes.
-fn tie_key(weight: &Weight, files: &mut Files) -> Result<Option<TieKey>, source::Error> {
+fn tie_key(weight: &Weight, files: &Files) -> Result<Option<TieKey>, source::Error> {
     let place = match &weight.data {
         Data::Range { file, offset, bytes, strides, byteorder, .. } if *bytes > 0 => {
             Place::Range(file.clone(), *offset, strides.clone(), *byteorder == ByteOrder::Big)

@@ -8,6 +8,7 @@ use crate::map::MappedFile;
 use crate::safetensors::Header;
 use m2m_record::{ByteOrder, DType, Data, File, Scalar};
 use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::path::Path;
@@ -60,9 +61,9 @@ struct Source {
     path: String,
     map: MappedFile,
     is_archive: bool,
-    header: Option<Header>,
-    entries: Option<Vec<m2m_zip::Entry>>,
-    checked: HashSet<u64>,
+    header: OnceCell<Header>,
+    entries: OnceCell<Vec<m2m_zip::Entry>>,
+    checked: RefCell<HashSet<u64>>,
 }
 
 /// The files of one stream.
@@ -104,13 +105,14 @@ impl Files {
             return Err(Error::Changed { path: shown, found: map.bytes().len() as u64, expected: file.bytes });
         }
         let is_archive = file.format == "pt2";
-        let source = Source { path: shown, map, is_archive, header: None, entries: None, checked: HashSet::new() };
+        let (header, entries, checked) = (OnceCell::new(), OnceCell::new(), RefCell::default());
+        let source = Source { path: shown, map, is_archive, header, entries, checked };
         self.sources.insert(file.id.clone(), source);
         Ok(())
     }
 
     /// The elements of a tensor of static `shape`. Contents of archives are checked first.
-    pub fn view(&mut self, data: &Data, dtype: DType, shape: &[i64]) -> Result<View<'_>, Error> {
+    pub fn view(&self, data: &Data, dtype: DType, shape: &[i64]) -> Result<View<'_>, Error> {
         let strides = layout::contiguous_strides(shape)
             .filter(|_| layout::bytes(dtype, shape).is_some())
             .ok_or_else(|| Error::Mismatch(format!("{dtype} {shape:?} is too large")))?;
@@ -168,13 +170,10 @@ impl Files {
     }
 
     /// Position and size of a tensor of a safetensors file.
-    fn named(&mut self, file: &str, tensor: &str, dtype: DType, shape: &[i64]) -> Result<(u64, u64), Error> {
-        let source = self.sources.get_mut(file).ok_or_else(|| Error::UnknownFile(file.to_owned()))?;
-        let fail = |message: String| Error::Format { path: source.path.clone(), message };
-        if source.header.is_none() {
-            source.header = Some(Header::read(source.map.bytes()).map_err(|e| fail(e.to_string()))?);
-        }
-        let entry = source.header.as_ref().and_then(|h| h.tensors.get(tensor));
+    fn named(&self, file: &str, tensor: &str, dtype: DType, shape: &[i64]) -> Result<(u64, u64), Error> {
+        let source = self.source(file)?;
+        let fail = |message: String| source.fail(message);
+        let entry = source.header()?.tensors.get(tensor);
         let entry = entry.ok_or_else(|| fail(format!("no tensor {tensor:?}")))?;
         let same_shape = entry.shape.len() == shape.len()
             && entry.shape.iter().zip(shape).all(|(a, b)| u64::try_from(*b).is_ok_and(|b| b == *a));
@@ -186,26 +185,46 @@ impl Files {
     }
 
     /// Compares the archive entry that holds a range with its CRC, once.
-    fn check_archive(&mut self, file: &str, offset: u64, length: u64) -> Result<(), Error> {
-        let source = self.sources.get_mut(file).ok_or_else(|| Error::UnknownFile(file.to_owned()))?;
+    fn check_archive(&self, file: &str, offset: u64, length: u64) -> Result<(), Error> {
+        let source = self.source(file)?;
         if !source.is_archive || length == 0 {
             return Ok(());
         }
-        let fail = |message: String| Error::Format { path: source.path.clone(), message };
-        if source.entries.is_none() {
-            let zip = m2m_zip::Zip::open(source.map.bytes()).map_err(|e| fail(e.to_string()))?;
-            let mut entries = zip.entries().to_vec();
-            entries.sort_by_key(|e| e.start);
-            source.entries = Some(entries);
-        }
-        let entries = source.entries.as_deref().unwrap_or_default();
+        let fail = |message: String| source.fail(message);
+        let entries = source.entries()?;
         let after = entries.partition_point(|e| e.start <= offset);
         let entry = after.checked_sub(1).and_then(|k| entries.get(k)).filter(|e| offset + length <= e.start + e.len);
         let entry = entry.ok_or_else(|| fail(format!("bytes {offset}..+{length} are not inside one archive entry")))?;
-        if source.checked.insert(entry.start) {
+        if source.checked.borrow_mut().insert(entry.start) {
             m2m_zip::check(source.map.bytes(), entry).map_err(|e| fail(e.to_string()))?;
         }
         Ok(())
+    }
+}
+
+impl Source {
+    fn fail(&self, message: String) -> Error {
+        Error::Format { path: self.path.clone(), message }
+    }
+
+    /// The header of a safetensors file, read once.
+    fn header(&self) -> Result<&Header, Error> {
+        if let Some(header) = self.header.get() {
+            return Ok(header);
+        }
+        let header = Header::read(self.map.bytes()).map_err(|e| self.fail(e.to_string()))?;
+        Ok(self.header.get_or_init(|| header))
+    }
+
+    /// The entries of an archive in the order of their places, read once: that touches a page of each.
+    fn entries(&self) -> Result<&[m2m_zip::Entry], Error> {
+        if let Some(entries) = self.entries.get() {
+            return Ok(entries);
+        }
+        let zip = m2m_zip::Zip::open(self.map.bytes()).map_err(|e| self.fail(e.to_string()))?;
+        let mut entries = zip.entries().to_vec();
+        entries.sort_by_key(|e| e.start);
+        Ok(self.entries.get_or_init(|| entries))
     }
 }
 

@@ -233,7 +233,7 @@ fn changed(
                 if original.is_none() {
                     original = Some(Original::open(pieces, files, session.root)?);
                 }
-                let before = original.as_mut().map_or(Ok(None), |original| original.bytes(piece))?;
+                let before = original.as_ref().map_or(Ok(None), |original| original.bytes(piece))?;
                 (before, piece.shown.to_owned())
             }
             None => (None, (session.key)(&input.value).unwrap_or_else(|| input.value.clone())),

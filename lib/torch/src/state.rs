@@ -64,7 +64,7 @@ impl<'a> Piece<'a> {
         Ok((tensor.dtype, shape))
     }
 
-    fn view<'f>(&self, files: &'f mut Files) -> Result<View<'f>, Error> {
+    fn view<'f>(&self, files: &'f Files) -> Result<View<'f>, Error> {
         let (dtype, shape) = self.shape()?;
         files.view(self.data, dtype, &shape).map_err(|error| self.wrong(error))
     }
@@ -99,7 +99,7 @@ impl State {
     fn tensor(&mut self, engine: &Engine, piece: &Piece<'_>, pieces: &[Piece<'_>]) -> Result<Tensor, Error> {
         let (dtype, shape) = piece.shape()?;
         let align = (dtype.size().unwrap_or(1) as usize).min(8);
-        let view = piece.view(&mut self.files)?;
+        let view = piece.view(&self.files)?;
         let place = view.pointer().map(|pointer| (pointer, view.strides().to_vec()));
         match place {
             Some((pointer, strides)) if pointer.addr() % align == 0 => {
@@ -110,7 +110,7 @@ impl State {
                 let pointer = self.copied(piece, pieces)?;
                 if pointer.addr() % align != 0 {
                     let bytes =
-                        piece.view(&mut self.files)?.to_contiguous().map_err(|error| piece.wrong(error))?.into_owned();
+                        piece.view(&self.files)?.to_contiguous().map_err(|error| piece.wrong(error))?.into_owned();
                     return engine.copied(dtype, &shape, &bytes);
                 }
                 // SAFETY: the block holds the whole range of the piece, is never resized, and outlives the tensor.
@@ -135,7 +135,7 @@ impl State {
             self.blocks.insert(key.clone(), Block { words, start });
         }
         let Some(block) = self.blocks.get_mut(&key) else { return Err(piece.wrong("no block")) };
-        let bytes = piece.view(&mut self.files)?.raw().to_vec();
+        let bytes = piece.view(&self.files)?.raw().to_vec();
         let at = usize::try_from(offset - block.start).unwrap_or(usize::MAX);
         if at.saturating_add(bytes.len()) > block.words.len() * 16 {
             return Err(piece.wrong("data outside of its storage"));
@@ -190,11 +190,11 @@ impl Original {
     }
 
     /// Row-major little-endian bytes of a piece; none where its data was supplied from elsewhere.
-    pub fn bytes(&mut self, piece: &Piece<'_>) -> Result<Option<Vec<u8>>, Error> {
+    pub fn bytes(&self, piece: &Piece<'_>) -> Result<Option<Vec<u8>>, Error> {
         if *piece.data == Data::Missing {
             return Ok(None);
         }
-        let bytes = piece.view(&mut self.files)?.to_contiguous().map_err(|error| piece.wrong(error))?.into_owned();
+        let bytes = piece.view(&self.files)?.to_contiguous().map_err(|error| piece.wrong(error))?.into_owned();
         Ok(Some(bytes))
     }
 }

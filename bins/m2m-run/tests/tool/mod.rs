@@ -13,8 +13,17 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 pub fn run(folder: &Path, args: &[&str], input: &[u8]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_m2m-run"));
-    let piped = command.current_dir(folder).args(args).stdin(Stdio::piped());
+    finish(Command::new(env!("CARGO_BIN_EXE_m2m-run")).args(args), folder, input)
+}
+
+/// The same in an address space of so many KiB.
+pub fn run_within(kib: u64, folder: &Path, args: &[&str], input: &[u8]) -> Output {
+    let script = format!("ulimit -v {kib} && exec \"$0\" \"$@\"");
+    finish(Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_m2m-run")]).args(args), folder, input)
+}
+
+fn finish(command: &mut Command, folder: &Path, input: &[u8]) -> Output {
+    let piped = command.current_dir(folder).stdin(Stdio::piped());
     let mut child = piped.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // A tool that refuses its input early closes the pipe; that is its right.
     let _ = child.stdin.take().unwrap().write_all(input);
