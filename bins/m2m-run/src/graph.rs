@@ -91,7 +91,7 @@ struct Trace {
 }
 
 impl Trace {
-    fn take(&mut self, graphs: &Program, graph: &Graph, node: &Node, results: &[&Value]) -> Result<(), Error> {
+    fn take(&mut self, graphs: &Program, graph: &Graph, node: &Node, results: &[Value]) -> Result<(), Error> {
         for (result, value) in node.results.iter().zip(results) {
             let Some(name) = &result.value else { continue };
             let place = graph.id.strip_prefix(&graphs.root.id).unwrap_or_default().trim_start_matches('/');

@@ -28,9 +28,10 @@ pub struct Operator {
     arguments: Vec<String>,
 }
 
-/// Memory of arguments while a call lasts.
+/// Memory of arguments while a call lasts, kept for the next one.
 #[derive(Default)]
 pub struct Scratch {
+    arguments: Vec<RawValue>,
     lists: Vec<Box<[RawValue]>>,
 }
 
@@ -88,9 +89,12 @@ impl Engine {
     /// Calls an operator that must be there, with all or the first of its arguments; its results, one a return.
     pub fn call(&self, op: &str, arguments: &[Value]) -> Result<Vec<Value>, Error> {
         let operator = self.operator(op).ok_or_else(|| Error::value(format!("libtorch has no operator {op}")))?;
-        let mut scratch = Scratch::default();
-        let raw: Vec<RawValue> = arguments.iter().map(|value| scratch.value(value)).collect();
-        operator.call(&raw)
+        let mut results = Vec::new();
+        Scratch::default().call(&operator, &mut results, |scratch, raws| {
+            raws.extend(arguments.iter().map(|value| scratch.value(value)));
+            Ok(())
+        })?;
+        Ok(results)
     }
 
     /// The only result of a call, which must be a tensor.
@@ -147,12 +151,23 @@ impl Engine {
 }
 
 impl Scratch {
-    /// Forgets the arguments of the last call.
-    pub fn clear(&mut self) {
+    /// Calls an operator with the arguments that `fill` appends; absent ones take their defaults. Appends its results, one a
+    /// return.
+    pub fn call(
+        &mut self,
+        operator: &Operator,
+        results: &mut Vec<Value>,
+        fill: impl FnOnce(&mut Scratch, &mut Vec<RawValue>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         self.lists.clear();
+        let mut arguments = std::mem::take(&mut self.arguments);
+        arguments.clear();
+        let called = fill(self, &mut arguments).and_then(|()| operator.call(&arguments, results));
+        self.arguments = arguments;
+        called
     }
 
-    /// A list that lasts until the next [`Scratch::clear`].
+    /// A list that lasts until the next call.
     pub fn list(&mut self, items: Vec<RawValue>) -> RawValue {
         let items = items.into_boxed_slice();
         let raw = RawValue { pointer: items.as_ptr().cast(), count: items.len(), ..RawValue::of(Tag::List) };
@@ -195,18 +210,24 @@ impl Operator {
         self.api.text(|length| unsafe { (self.api.schema)(self.raw, length) })
     }
 
-    /// Calls it; absent arguments take their defaults. Its results, one a return.
-    pub fn call(&self, arguments: &[RawValue]) -> Result<Vec<Value>, Error> {
-        let (mut results, mut count) = (std::ptr::null(), 0);
+    /// Calls it and appends its results.
+    fn call(&self, arguments: &[RawValue], results: &mut Vec<Value>) -> Result<(), Error> {
+        let (mut given, mut count) = (std::ptr::null(), 0);
         // SAFETY: the arguments and what they point to live until the call returns; the shim checks their kinds.
-        let called =
-            unsafe { (self.api.call)(self.raw, arguments.as_ptr(), arguments.len(), &mut results, &mut count) };
-        let given = (0..count).map(|k| {
-            // SAFETY: the shim returned so many values, which stay until the next call.
-            taken(unsafe { &*results.add(k) }, self.api)
-        });
-        let given: Result<Vec<Value>, Error> = given.collect();
-        if called == 0 { given } else { Err(self.api.failure()) }
+        let called = unsafe { (self.api.call)(self.raw, arguments.as_ptr(), arguments.len(), &mut given, &mut count) };
+        let mut failed = None;
+        for k in 0..count {
+            // SAFETY: the shim returned so many values, which stay until the next call. All are taken, so that none leaks.
+            match taken(unsafe { &*given.add(k) }, self.api) {
+                Ok(value) => results.push(value),
+                Err(error) => failed = Some(error),
+            }
+        }
+        match failed {
+            Some(error) => Err(error),
+            None if called == 0 => Ok(()),
+            None => Err(self.api.failure()),
+        }
     }
 }
 
@@ -214,7 +235,7 @@ impl Operator {
 fn taken(raw: &RawValue, api: &'static Api) -> Result<Value, Error> {
     const TAGS: [Tag; 9] =
         [Tag::Absent, Tag::None, Tag::Tensor, Tag::Int, Tag::Float, Tag::Bool, Tag::Str, Tag::List, Tag::Complex];
-    let tag = TAGS.iter().copied().find(|tag| *tag as i32 == raw.tag).unwrap_or(Tag::None);
+    let tag = usize::try_from(raw.tag).ok().and_then(|tag| TAGS.get(tag)).unwrap_or(&Tag::None);
     Ok(match tag {
         Tag::Absent | Tag::None => Value::None,
         Tag::Tensor => Value::Tensor(Tensor::owned(raw.pointer.cast_mut(), api)?),

@@ -110,9 +110,11 @@ impl Functional {
                 copies
             }
         };
-        let mut scratch = Scratch::default();
-        let raw: Vec<_> = values.iter().map(|value| scratch.given(value.as_ref())).collect();
-        let mut results = self.operator.call(&raw)?;
+        let mut results = Vec::new();
+        Scratch::default().call(&self.operator, &mut results, |scratch, raws| {
+            raws.extend(values.iter().map(|value| scratch.given(value.as_ref())));
+            Ok(())
+        })?;
         if results.is_empty() {
             results.push(Value::None);
         }

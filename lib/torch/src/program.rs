@@ -17,7 +17,7 @@ use m2m_tensor::expr::Value as Number;
 use std::collections::HashMap;
 
 /// Sees the results of every node, nested graphs included: the graph, the node, its results.
-pub type Watch<'w> = dyn FnMut(&Graph, &Node, &[&Value]) -> Result<(), Error> + 'w;
+pub type Watch<'w> = dyn FnMut(&Graph, &Node, &[Value]) -> Result<(), Error> + 'w;
 
 /// A program, ready for execution.
 pub struct Program<'g> {
@@ -108,24 +108,25 @@ impl<'g> Program<'g> {
         }
         let mut values = inputs;
         values.resize(body.slots, Value::None);
-        let mut scratch = Scratch::default();
+        // Both keep their memory from node to node.
+        let (mut scratch, mut results) = (Scratch::default(), Vec::new());
         for step in &body.steps {
             let Some(node) = body.graph.nodes.get(step.node) else { continue };
             let place = |error| placed(node, error);
-            let results = self.act(&step.action, &values, &symbols, &mut scratch, watch).map_err(place)?;
-            let results = flat(results, step.results.len());
+            self.act(&step.action, &values, &symbols, &mut scratch, watch, &mut results).map_err(place)?;
+            flatten(&mut results, step.results.len());
             if results.len() != step.results.len() {
                 let message = format!("{} results; the graph has {}", results.len(), step.results.len());
                 return Err(place(Error::Value(message)));
             }
-            watch(body.graph, node, &results.iter().collect::<Vec<_>>()).map_err(place)?;
+            watch(body.graph, node, &results).map_err(place)?;
             for &k in &step.binds {
                 if let (Some(stated), Some(value)) = (node.results.get(k), results.get(k)) {
                     symbols.bind_type(&stated.ty, value).map_err(place)?;
                     symbols.check_ranges(body.graph).map_err(place)?;
                 }
             }
-            for (slot, value) in step.results.iter().zip(results) {
+            for (slot, value) in step.results.iter().zip(results.drain(..)) {
                 if let Some(place) = slot.and_then(|slot| values.get_mut(slot)) {
                     *place = value;
                 }
@@ -143,6 +144,7 @@ impl<'g> Program<'g> {
         Ok(body.outputs.iter().map(take).collect())
     }
 
+    /// Appends the results of an action.
     fn act(
         &self,
         action: &Action,
@@ -150,32 +152,38 @@ impl<'g> Program<'g> {
         symbols: &Symbols,
         scratch: &mut Scratch,
         watch: &mut Watch<'_>,
-    ) -> Result<Vec<Value>, Error> {
+        results: &mut Vec<Value>,
+    ) -> Result<(), Error> {
         let all =
             |args: &[Template]| args.iter().map(|arg| filled(arg, values, symbols)).collect::<Result<Vec<_>, _>>();
         match action {
             Action::Call(operator, args) => {
-                scratch.clear();
-                let raw = args.iter().map(|arg| raw(arg, values, symbols, scratch)).collect::<Result<Vec<_>, _>>()?;
-                operator.call(&raw)
+                return scratch.call(operator, results, |scratch, raws| {
+                    for arg in args {
+                        raws.push(raw(arg, values, symbols, scratch)?);
+                    }
+                    Ok(())
+                });
             }
-            Action::Symbolic(op, args) => Ok(vec![symbolic::apply(op, &all(args)?)?]),
+            Action::Symbolic(op, args) => results.push(symbolic::apply(op, &all(args)?)?),
             Action::Defined(definition, args) => {
                 let given = Given { parameters: definition.parameters, values: &all(args)? };
-                (definition.compute)(self.engine, &given)
+                results.extend((definition.compute)(self.engine, &given)?);
             }
-            Action::Region(region, args) => region.run(self, all(args)?, symbols, watch),
-            Action::Functional(call) => call.run(self.engine, &mut |arg| filled(arg, values, symbols)),
+            Action::Region(region, args) => results.extend(region.run(self, all(args)?, symbols, watch)?),
+            Action::Functional(call) => {
+                results.extend(call.run(self.engine, &mut |arg| filled(arg, values, symbols))?);
+            }
             Action::Effect(action) => {
-                let mut results = vec![Value::None];
-                results.extend(self.act(action, values, symbols, scratch, watch)?);
-                Ok(results)
+                results.push(Value::None);
+                self.act(action, values, symbols, scratch, watch, results)?;
             }
             Action::Inner(name) => {
                 let value = self.inner.get(name);
-                Ok(vec![value.cloned().ok_or_else(|| Error::value(format!("the stream has no tensor {name:?}")))?])
+                results.push(value.cloned().ok_or_else(|| Error::value(format!("the stream has no tensor {name:?}")))?);
             }
         }
+        Ok(())
     }
 }
 
@@ -191,19 +199,17 @@ fn bound(graph: &Graph, inputs: &[Value], outer: &Symbols) -> Result<Symbols, Er
     Ok(symbols)
 }
 
-/// Results one after the other, lists opened; absent ones stay.
-fn flat(results: Vec<Value>, expected: usize) -> Vec<Value> {
+/// Opens lists among results, unless there are as many as expected without; absent ones stay.
+fn flatten(results: &mut Vec<Value>, expected: usize) {
     if results.len() == expected && !results.iter().any(|result| matches!(result, Value::List(_))) {
-        return results;
+        return;
     }
-    let mut flat = Vec::with_capacity(expected);
-    for result in results {
+    for result in std::mem::take(results) {
         match result {
-            Value::List(items) => flat.extend(items),
-            other => flat.push(other),
+            Value::List(items) => results.extend(items),
+            other => results.push(other),
         }
     }
-    flat
 }
 
 fn scalar(value: Number) -> Value {
