@@ -281,6 +281,14 @@ mod tests {
     }
 
     #[test]
+    fn every_name_is_an_operator() {
+        let Ok(engine) = Engine::start(Some(1)) else { return };
+        let is_missing = |row: &&(&str, &str)| engine.operator(&format!("aten.{}", row.1)).is_none();
+        let missing: Vec<_> = SAME.iter().filter(is_missing).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
     fn dimensions_count_from_either_end() {
         assert_eq!((front(-1, 3).unwrap(), front(2, 3).unwrap()), (2, 2));
         assert!(front(3, 3).is_err() && front(-4, 3).is_err());
