@@ -161,9 +161,11 @@ pub struct Args {
 
     /// Find the first node whose value differs from that of --against, and write a stream of it alone
     ///
-    /// The values are those of the current graph's nodes, compared in order. The stream has the node, what it reads as
-    /// inputs, and a golden record of both; the tensors are beside it in FILE with the extension safetensors. So it can be
-    /// lowered, executed and compared like any other.
+    /// The values are those of the current graph's nodes, compared in order; those of nested graphs where both sides have
+    /// them, which a module has not. The stream has the node of the root graph that executes the first one which differs, what
+    /// it reads as inputs, and a golden record of both; the tensors are beside it in FILE with the extension safetensors. So
+    /// it can be lowered, executed and compared like any other. That is done at once, with --engine, and whether it differs
+    /// again is said.
     #[arg(long, value_name = "FILE", requires = "against", conflicts_with_all = ["golden", "trace_values", "repeat"])]
     pub bisect: Option<PathBuf>,
 

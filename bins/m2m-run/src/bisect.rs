@@ -1,33 +1,24 @@
 //! The first node of the current graph whose value differs between two executions.
 //!
-//! Values are compared by name, in the order of the nodes. Of a module they are what the operations gave that its
-//! `lowered` records name for a node, where that is one tensor.
+//! Values are compared by their places in the order of execution, those of nested graphs before the node that calls them
+//! where both sides have them. A module has none of those, and of its nodes what operations give to others: a result is
+//! right if one of the tensors of its type is.
 
+use crate::again::again;
 use crate::args::Args;
 use crate::compare::{Tolerance, Verdict, compare};
 use crate::golden::Named;
-use crate::outputs::{Outputs, Wanted};
+use crate::outputs::Outputs;
 use crate::plan::Story;
 use crate::smallest;
-use crate::tensors::TensorFile;
+use crate::tensors::{TensorFile, TensorView};
+use crate::trace::{Origin, Origins, reached};
 use m2m_cli::{Content, Failure, Message, Messages, Status};
-use m2m_graph::{Graph, Program};
-use m2m_record::{DType, Node};
-use std::collections::HashMap;
+use m2m_graph::Program;
+use m2m_record::Node;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::Path;
-
-/// What the module must give besides its outputs: the value of every node with one result that operations compute.
-pub fn wanted(graphs: &Program, story: &Story) -> Vec<Wanted> {
-    let by_node: HashMap<&str, &Node> = graphs.root.nodes.iter().map(|node| (node.node.as_str(), node)).collect();
-    let range = |lowered: &m2m_record::Lowered| {
-        let [result] = by_node.get(lowered.node.as_str())?.results.as_slice() else { return None };
-        let ops = lowered.ops.as_ref()?;
-        let (first, last) = (usize::try_from(*ops.first()?).ok()?, usize::try_from(*ops.last()?).ok()?);
-        Some((result.value.clone()?, first..=last))
-    };
-    story.lowered.iter().filter_map(range).collect()
-}
 
 /// The reference's values.
 pub enum References {
@@ -37,78 +28,112 @@ pub enum References {
     File(TensorFile),
 }
 
-impl References {
-    fn get(&self, graph: &Graph, name: &str) -> Option<Named> {
-        match self {
-            Self::Engine(outputs) => find(&outputs.values, graph, name),
-            Self::File(file) => {
-                let view = file.get(name)?;
-                let (dtype, dims) = (view.dtype, view.dims());
-                Some(Named { key: name.to_owned(), dtype, dims, data: view.bytes.to_vec() })
-            }
-        }
+/// Values of one of the two executions.
+enum Side<'a> {
+    Engine(&'a Outputs, HashMap<&'a str, Vec<&'a Named>>),
+    File(&'a TensorFile),
+}
+
+impl<'a> Side<'a> {
+    fn of(outputs: &'a Outputs) -> Self {
+        let mut values: HashMap<&str, Vec<&Named>> = HashMap::new();
+        outputs.values.iter().for_each(|named| values.entry(&named.key).or_default().push(named));
+        Self::Engine(outputs, values)
     }
 
     fn name(&self) -> String {
         match self {
-            Self::Engine(outputs) => format!("engine {}", outputs.engine),
+            Self::Engine(outputs, _) => format!("engine {}", outputs.engine),
             Self::File(file) => file.path().display().to_string(),
+        }
+    }
+
+    fn is_module(&self) -> bool {
+        matches!(self, Self::Engine(outputs, _) if outputs.engine == "mlir")
+    }
+
+    /// What may be the value of a place.
+    fn get(&self, place: &str) -> Vec<TensorView<'a>> {
+        match self {
+            Self::Engine(_, values) => values.get(place).into_iter().flatten().map(|named| named.view()).collect(),
+            Self::File(file) => file.get(place).into_iter().collect(),
+        }
+    }
+
+    /// The value of a place, if only one may be it.
+    fn only(&self, place: &str) -> Option<Named> {
+        match self.get(place).as_slice() {
+            [view] => Some(named(place, view)),
+            _ => None,
+        }
+    }
+
+    /// Places in the order of execution.
+    fn places(&self, graphs: &'a Program) -> Vec<&'a str> {
+        match self {
+            Self::Engine(outputs, _) if outputs.engine == "torch" => {
+                outputs.values.iter().map(|named| named.key.as_str()).collect()
+            }
+            _ => {
+                let results = graphs.root.nodes.iter().flat_map(|node| &node.results);
+                results.filter_map(|result| result.value.as_deref()).collect()
+            }
         }
     }
 }
 
-/// A value by name, in the dtype that the graph states: MLIR's integers have no sign.
-fn find(values: &[Named], graph: &Graph, name: &str) -> Option<Named> {
-    let mut named = values.iter().find(|named| named.key == name)?.clone();
-    let stated = graph.nodes.iter().flat_map(|node| &node.results).find(|result| result.value.as_deref() == Some(name));
-    if let Some(tensor) = stated.and_then(|result| result.ty.as_tensor()) {
-        let is_alike = |dtype: DType| dtype.is_integer() && dtype.bits() == tensor.dtype.bits();
-        if is_alike(named.dtype) && is_alike(tensor.dtype) {
-            named.dtype = tensor.dtype;
-        }
-    }
-    Some(named)
+fn named(key: &str, view: &TensorView<'_>) -> Named {
+    Named { key: key.to_owned(), dtype: view.dtype, dims: view.dims(), data: view.bytes.to_vec() }
 }
 
 /// Where two executions part.
 struct Parting<'a> {
+    /// The node, and the value that differs.
     node: &'a Node,
-    value: &'a str,
+    place: &'a str,
     verdict: Verdict,
+    /// The node of the root graph that executes it: itself unless it is of a nested graph.
+    root: &'a Node,
+    /// Whether it calls graphs of which no value was compared.
+    is_closed: bool,
 }
 
-/// Finds the first node that differs, says so, and writes the stream of it.
+/// Finds the first node that differs, says so, writes the stream of it, and says whether that shows the difference.
 pub fn bisect(
     args: &Args,
     file: &Path,
     (graphs, story): (&Program, &Story),
-    own: &Outputs,
+    outputs: &Outputs,
     references: &References,
     messages: &Messages,
 ) -> Result<Status, Failure> {
-    let (parting, compared) = first_parting(args, &graphs.root, own, references);
+    let own = Side::of(outputs);
+    let reference = match references {
+        References::Engine(outputs) => Side::of(outputs),
+        References::File(file) => Side::File(file),
+    };
+    let (parting, compared) = first_parting(args, graphs, &own, &reference);
     let mut output = args.output.open(Content::Text, &[])?;
     let Some(parting) = parting else {
         if compared == 0 {
-            let message = format!("has no value that engine {} also has", own.engine);
-            return Err(Failure::new(message).input(references.name()));
+            return Err(Failure::new(format!("has no value that {} also has", own.name())).input(reference.name()));
         }
         writeln!(output, "{compared} values compared, none differs").map_err(|error| output.error(error))?;
         output.finish()?;
         return Ok(Status::Done);
     };
-    let operand = |name: &str| {
-        let made = find(&own.values, &graphs.root, name).or_else(|| references.get(&graphs.root, name));
-        made.or_else(|| given(graphs, story, own, name))
-    };
-    let reference = |name: &str| references.get(&graphs.root, name);
-    let tensors = smallest::write(args, file, graphs, parting.node, &operand, &reference)?;
-    let Parting { node, value, verdict } = parting;
-    messages
-        .send(&Message::error(format!("{value}: {}: {verdict}", node.op)).input(references.name()).node(&node.node));
-    let written =
-        format!("{} of {compared} values agree before {}; it is alone in {}", compared - 1, node.node, file.display());
-    writeln!(output, "{written}, its tensors in {}", tensors.display()).map_err(|error| output.error(error))?;
+    // What the reference gives for a node is what it makes of its own values.
+    let operand =
+        |name: &str| reference.only(name).or_else(|| own.only(name)).or_else(|| given(graphs, story, outputs, name));
+    let written = smallest::write(args, file, graphs, parting.root, &operand, &|name| reference.only(name))?;
+    let Parting { node, place, verdict, root, is_closed } = parting;
+    messages.send(&Message::error(format!("{place}: {}: {verdict}", node.op)).input(reference.name()).node(&node.node));
+    let alone = if node.node == root.node { "it".to_owned() } else { format!("{}, which executes it,", root.node) };
+    let (file, tensors) = (file.display(), written.tensors.display());
+    let found = format!("{} of {compared} values agree before {}; {alone} is alone in {file}", compared - 1, node.node);
+    let found = format!("{found}, its tensors in {tensors}, {}", again(args, outputs.engine, &written));
+    let closed = "; the graphs that it calls were not entered, since only one side has values of their nodes";
+    writeln!(output, "{found}{}", if is_closed { closed } else { "" }).map_err(|error| output.error(error))?;
     output.finish()?;
     Ok(Status::No)
 }
@@ -116,31 +141,61 @@ pub fn bisect(
 /// The first value outside of its tolerance, and how many were compared up to it.
 fn first_parting<'a>(
     args: &Args,
-    graph: &'a Graph,
-    own: &Outputs,
-    references: &References,
+    graphs: &'a Program,
+    own: &Side<'a>,
+    reference: &Side<'a>,
 ) -> (Option<Parting<'a>>, usize) {
-    let (rtol, atol) = args.tolerances();
+    let origins = Origins::of(graphs);
+    let places = own.places(graphs);
+    let mut entered: HashSet<&str> = HashSet::new();
     let mut compared = 0;
-    for node in &graph.nodes {
-        for value in node.results.iter().filter_map(|result| result.value.as_deref()) {
-            let (Some(mine), Some(other)) = (find(&own.values, graph, value), references.get(graph, value)) else {
-                continue;
-            };
+    for (at, &place) in places.iter().enumerate() {
+        let Some(origin) = origins.get(place) else { continue };
+        let Some(verdict) = verdict(args, place, own, reference) else { continue };
+        compared += 1;
+        entered.insert(&origin.graph.id);
+        if verdict.is_right() {
+            continue;
+        }
+        let Origin { graph, node } = *origin;
+        // A graph may be called from several places; the call that executed it is the next one.
+        let later = places[at..].iter().filter_map(|place| Some(origins.get(place)?.node));
+        let calls = |other: &&Node| other.node == node.node || reached(graphs, other).contains(&graph.id);
+        let root = later.chain(&graphs.root.nodes).filter(|other| other.graph == graphs.root.id).find(calls);
+        let reached = reached(graphs, node);
+        let is_closed = !reached.is_empty() && !reached.iter().any(|id| entered.contains(id.as_str()));
+        return (Some(Parting { node, place, verdict, root: root.unwrap_or(node), is_closed }), compared);
+    }
+    (None, compared)
+}
+
+/// What comparing a value finds, if both sides have it: the best of what may be it.
+fn verdict(args: &Args, place: &str, own: &Side<'_>, reference: &Side<'_>) -> Option<Verdict> {
+    let (rtol, atol) = args.tolerances();
+    let has_module = own.is_module() || reference.is_module();
+    let mut best: Option<Verdict> = None;
+    for mine in own.get(place) {
+        for other in reference.get(place) {
             // What operations gave that shape the value otherwise is not the value.
-            let is_of_module = own.engine == "mlir" || matches!(references, References::Engine(_));
-            if is_of_module && mine.dims != other.dims {
+            if has_module && mine.shape != other.shape {
                 continue;
             }
-            compared += 1;
             let tolerance = Tolerance::of(mine.dtype).overridden(rtol, atol);
-            let verdict = compare(mine.dtype, &mine.dims, &mine.data, &other.view(), tolerance);
-            if !verdict.is_right() {
-                return (Some(Parting { node, value, verdict }), compared);
+            let found = compare(mine.dtype, &mine.dims(), mine.bytes, &other, tolerance);
+            if best.as_ref().is_none_or(|best| wrongs(&found) < wrongs(best)) {
+                best = Some(found);
             }
         }
     }
-    (None, compared)
+    best
+}
+
+/// How many elements are wrong.
+fn wrongs(verdict: &Verdict) -> usize {
+    match verdict {
+        Verdict::Numbers(difference) => difference.outside,
+        Verdict::Mismatch(_) => usize::MAX,
+    }
 }
 
 /// The value of an input that a user gave, or of state that the stream lacks.
@@ -151,6 +206,5 @@ fn given(graphs: &Program, story: &Story, own: &Outputs, name: &str) -> Option<N
         return Some(scalar.named(name));
     }
     let view = own.inputs.get(&key).or_else(|| own.inputs.get(name))?;
-    let (dtype, dims) = (view.dtype, view.dims());
-    Some(Named { key: name.to_owned(), dtype, dims, data: view.bytes.to_vec() })
+    Some(named(name, &view))
 }

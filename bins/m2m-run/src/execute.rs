@@ -81,8 +81,8 @@ pub struct How {
 pub struct Ran {
     /// In the order of the entry's results.
     pub outputs: Vec<Output>,
-    /// Results of the operations that were wanted, where they can be had.
-    pub exposed: Vec<Option<Output>>,
+    /// Of each range that was wanted what can be had.
+    pub exposed: Vec<Vec<Output>>,
     /// What it took.
     pub times: Times,
 }
@@ -92,7 +92,7 @@ pub fn execute(plan: &Plan, sources: &Sources<'_>, how: &How) -> Result<Ran, Err
     let compile = || Program::compile_exposing(&plan.module, &plan.entry, how.options, &how.exposed);
     let (program, prepare) = timed(compile);
     let (program, exposed) = program?;
-    let extra = exposed.iter().filter(|is_there| **is_there).count();
+    let extra = exposed.iter().sum::<usize>();
     let kinds = program.arguments();
     let slots = plan.slots.clone().unwrap_or_else(|| numbered(kinds.len()));
     check_count(plan, "arguments", kinds.len(), slots.len())?;
@@ -114,7 +114,7 @@ pub fn execute(plan: &Plan, sources: &Sources<'_>, how: &How) -> Result<Ran, Err
         times.runs.push(seconds);
     }
     let mut extras = outputs.split_off(outputs.len() - extra).into_iter();
-    let exposed = exposed.into_iter().map(|is_there| if is_there { extras.next() } else { None }).collect();
+    let exposed = exposed.into_iter().map(|count| extras.by_ref().take(count).collect()).collect();
     Ok(Ran { outputs, exposed, times })
 }
 

@@ -6,6 +6,7 @@ use crate::golden::Named;
 use crate::inputs::Inputs;
 use crate::plan::Story;
 use crate::timing::{Times, timed};
+use crate::trace::place;
 use m2m_graph::{Graph, Program};
 use m2m_record::Node;
 use m2m_torch::{Engine, Error, Given, Outcome, Output, Session, Value, Watch};
@@ -94,8 +95,7 @@ impl Trace {
     fn take(&mut self, graphs: &Program, graph: &Graph, node: &Node, results: &[Value]) -> Result<(), Error> {
         for (result, value) in node.results.iter().zip(results) {
             let Some(name) = &result.value else { continue };
-            let place = graph.id.strip_prefix(&graphs.root.id).unwrap_or_default().trim_start_matches('/');
-            let name = if place.is_empty() { name.clone() } else { format!("{place}/{name}") };
+            let name = place(graphs, graph, name);
             let count = self.seen.entry(name.clone()).or_default();
             *count += 1;
             let key = if *count > 1 { format!("{name}#{count}") } else { name };

@@ -39,11 +39,11 @@ impl Inputs {
         graph: Option<&Program>,
         root: Option<&Path>,
     ) -> Result<Self, Error> {
-        let mut scalars: HashMap<_, _> =
-            args.scalars.iter().map(|text| parse_scalar(text)).collect::<Result<_, _>>()?;
-        scalars.insert(SEED.to_owned(), Scalar::Int(args.seed.cast_signed()));
-        let weights = args.weights.as_deref().map(TensorFile::open).transpose()?;
-        let mut inputs = Inputs { scalars, weights, ..Inputs::default() };
+        let mut inputs = Self::of_made(args, Vec::new())?;
+        for text in &args.scalars {
+            let (key, scalar) = parse_scalar(text)?;
+            inputs.scalars.insert(key, scalar);
+        }
         match (file, args.random) {
             (Some(path), _) => inputs.file = Some(TensorFile::open(path)?),
             (None, Some(seed)) => {
@@ -59,6 +59,13 @@ impl Inputs {
             }
         }
         Ok(inputs)
+    }
+
+    /// Values that were made elsewhere, beside the seed and the weights of the flags.
+    pub fn of_made(args: &Args, made: Vec<Named>) -> Result<Self, Error> {
+        let scalars = [(SEED.to_owned(), Scalar::Int(args.seed.cast_signed()))].into();
+        let weights = args.weights.as_deref().map(TensorFile::open).transpose()?;
+        Ok(Inputs { scalars, weights, made, ..Inputs::default() })
     }
 
     fn add(&mut self, key: String, made: Made) {

@@ -4,6 +4,7 @@
 //! A page: `plan` reads what to run, `execute`, `graph` and `lattice` run it, `compare` and `golden` are what is done with
 //! the outputs.
 
+mod again;
 mod args;
 mod bisect;
 mod bundle;
@@ -22,6 +23,7 @@ mod plan;
 mod smallest;
 mod tensors;
 mod timing;
+mod trace;
 
 use args::{Against, Args, Engine, Method};
 use inputs::Inputs;
@@ -227,7 +229,7 @@ impl Stream {
         }
         let plan = story.plan(root).at_input(name)?;
         let wanted = match &self.graphs {
-            Some(graphs) if args.bisect.is_some() => bisect::wanted(graphs, story),
+            Some(graphs) if args.bisect.is_some() => trace::Wanted::of(graphs, &story.lowered),
             _ => Vec::new(),
         };
         let inputs = Inputs::of(args, story, self.graphs.as_ref(), root).at_input(name)?;

@@ -13,12 +13,12 @@ use crate::lattice;
 use crate::plan::{Plan, Story};
 use crate::tensors::{TensorFile, TensorView};
 use crate::timing::Times;
+use crate::trace::Wanted;
 use m2m_cli::{Content, Failure, Message, Messages, Output, Status};
 use m2m_graph::Program;
 use m2m_mlir::jit::Options;
 use m2m_record::{Diagnostic, Severity};
 use std::io::{self, Write};
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// What a run gave, with what it is compared with.
@@ -36,9 +36,6 @@ pub struct Outputs {
     /// What `--repeat` found.
     times: Option<Times>,
 }
-
-/// A value's name, and the ordinals of the operations that compute it.
-pub type Wanted = (String, RangeInclusive<usize>);
 
 /// What outputs are compared with.
 enum References {
@@ -87,7 +84,7 @@ impl References {
 }
 
 impl Outputs {
-    /// Runs a plan through MLIR. `wanted` are values by name, with the operations of the module that compute them.
+    /// Runs a plan through MLIR. `wanted` are values that are kept beside the outputs; of some several may be it.
     pub fn of(
         args: &Args,
         plan: &Plan,
@@ -99,7 +96,7 @@ impl Outputs {
         let references = references(args, story, root)?;
         let sources = Sources { files: &story.files, root, inputs: &inputs };
         let memory_limit = args.memory.map_or(usize::MAX, |mib| mib.saturating_mul(1 << 20));
-        let exposed = wanted.iter().map(|(_, operations)| operations.clone()).collect();
+        let exposed = wanted.iter().map(|wanted| wanted.operations.clone()).collect();
         let how = How { options: Options { memory_limit, ..Options::default() }, repeat: args.repeat, exposed };
         let ran = execute(plan, &sources, &how)?;
         let mut named = Vec::with_capacity(ran.outputs.len());
@@ -113,12 +110,7 @@ impl Outputs {
             })?;
             named.push(Named { key, dtype, dims: output.dims, data: output.data });
         }
-        let value = |((key, _), output): (&Wanted, Option<m2m_mlir::jit::Output>)| {
-            let output = output?;
-            let dtype = element_dtype(&output.element)?;
-            Some(Named { key: key.clone(), dtype, dims: output.dims, data: output.data })
-        };
-        let values = wanted.iter().zip(ran.exposed).filter_map(value).collect();
+        let values = wanted.iter().zip(&ran.exposed).flat_map(|(wanted, outputs)| wanted.named(outputs)).collect();
         let times = args.repeat.map(|_| ran.times);
         Ok(Self { engine: "mlir", inputs, named, values, references, times })
     }

@@ -6,12 +6,13 @@ use crate::args::Args;
 use crate::error::Error;
 use crate::golden::{self, Named, Run};
 use crate::outputs::write_tensors;
+use crate::trace::reached;
 use m2m_cli::{Content, Failure, Output};
 use m2m_graph::{Graph, Program};
 use m2m_record::{Arg, Data, Dim, Input, InputRole, Node, OutputItem, OutputRole, Status, Tool, Type, Writer};
 use m2m_tensor::Expr;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The stage of the stream's graph: nothing comes before it.
@@ -20,7 +21,19 @@ const STAGE: &str = "original";
 /// Gives a value of the graph.
 pub type Supply<'a> = dyn Fn(&str) -> Option<Named> + 'a;
 
-/// Writes the stream of `node` to `file` and its tensors beside it; their path.
+/// What was written.
+pub struct Written {
+    /// The bytes of the stream.
+    pub stream: Vec<u8>,
+    /// The values of its inputs.
+    pub inputs: Vec<Named>,
+    /// What the reference has for its outputs.
+    pub references: Vec<Named>,
+    /// The file of both.
+    pub tensors: PathBuf,
+}
+
+/// Writes the stream of `node` to `file` and its tensors beside it.
 pub fn write(
     args: &Args,
     file: &Path,
@@ -28,18 +41,18 @@ pub fn write(
     node: &Node,
     operand: &Supply<'_>,
     reference: &Supply<'_>,
-) -> Result<PathBuf, Failure> {
+) -> Result<Written, Failure> {
     let reduced = Reduced::of(graphs, node, operand)?;
-    let mut outputs = Vec::new();
+    let mut references = Vec::new();
     for (at, value) in reduced.root.outputs.iter().filter_map(|item| item.value.as_deref()).enumerate() {
-        outputs.extend(reference(value).map(|named| Named { key: format!("out_{at}"), ..named }));
+        references.extend(reference(value).map(|named| Named { key: format!("out_{at}"), ..named }));
     }
     let tensors = file.with_extension("safetensors");
     let mut read: Vec<&Path> = args.inputs.iter().map(PathBuf::as_path).chain(args.input.as_deref()).collect();
     let written = Output::open(Some(&tensors), Content::Binary, &read)?;
-    let bytes = write_tensors(written, &reduced.made.iter().chain(&outputs).collect::<Vec<_>>())?;
+    let bytes = write_tensors(written, &reduced.made.iter().chain(&references).collect::<Vec<_>>())?;
     read.push(&tensors);
-    let output = Output::open(Some(file), Content::Text, &read)?;
+    let mut output = Output::open(Some(file), Content::Text, &read)?;
     let run = Run {
         engine: "reference",
         inputs: None,
@@ -49,9 +62,8 @@ pub fn write(
         files: &graphs.files.iter().map(|(id, file)| (id.clone(), file.clone())).collect(),
         tensors: &HashMap::new(),
     };
-    let cannot_write = |error: io::Error| Failure::new(format!("cannot write the stream of one node: {error}"));
-    let write = || -> io::Result<_> {
-        let mut writer = Writer::begin(output)?;
+    let write = || -> io::Result<Vec<u8>> {
+        let mut writer = Writer::begin(Vec::new())?;
         let (name, version) = ("m2m-run".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         let options = [("bisect".to_owned(), Arg::Str(node.node.clone()))].into();
         writer.write(&Tool { name, version, options, inputs: Vec::new() })?;
@@ -61,11 +73,13 @@ pub fn write(
         for graph in reduced.nested.iter().chain([&reduced.root]) {
             graph.write(&mut writer)?;
         }
-        golden::append_execution(&mut writer, &outputs, &run)?;
+        golden::append_execution(&mut writer, &references, &run)?;
         writer.finish(Status::Ok)
     };
-    write().map_err(cannot_write)?.finish()?;
-    Ok(tensors)
+    let stream = write().map_err(|error| output.error(error))?;
+    output.write_all(&stream).map_err(|error| output.error(error))?;
+    output.finish()?;
+    Ok(Written { stream, inputs: reduced.made, references, tensors })
 }
 
 /// A graph of one node with what it calls.
@@ -95,6 +109,7 @@ impl Reduced {
         let numbers = numbers(old, operand);
         let bound = bound(&reduced.root);
         let fix = Fix { bound: &bound, numbers: &numbers, graph: &old.id };
+        reduced.add_nested(graphs, &reached(graphs, node));
         let mut node = node.clone();
         node.args.iter_mut().chain(node.kwargs.values_mut()).for_each(|arg| fix.arg(arg));
         node.results.iter_mut().for_each(|result| fix.ty(&mut result.ty));
@@ -108,7 +123,6 @@ impl Reduced {
             target: None,
         };
         reduced.root.outputs = node.results.iter().filter_map(|result| result.value.as_ref()).map(output).collect();
-        reduced.add_nested(graphs, &node);
         reduced.root.nodes = vec![node];
         (reduced.root.id, reduced.root.stage) = (STAGE.to_owned(), STAGE.to_owned());
         reduced.root.entry = old.entry.clone();
@@ -147,16 +161,8 @@ impl Reduced {
         Ok(())
     }
 
-    /// Graphs that the node calls, and those that they call, callees first as in the stream.
-    fn add_nested(&mut self, graphs: &Program, node: &Node) {
-        let mut wanted: HashSet<String> = HashSet::new();
-        let mut open = called(node, &graphs.root.id);
-        while let Some(id) = open.pop() {
-            if let Some(graph) = graphs.nested.get(&id) {
-                open.extend(graph.nodes.iter().flat_map(|node| called(node, "")));
-                wanted.insert(id);
-            }
-        }
+    /// Graphs that the node reaches, callees first as in the stream.
+    fn add_nested(&mut self, graphs: &Program, wanted: &HashSet<String>) {
         for (id, graph) in graphs.nested.iter().filter(|(id, _)| wanted.contains(*id)) {
             let mut graph = graph.clone();
             let renamed = moved(id, &graphs.root.id);
@@ -181,14 +187,6 @@ impl Reduced {
             self.nested.push(graph);
         }
     }
-}
-
-/// Graphs that a node names, by their ids in the old stream.
-fn called(node: &Node, root: &str) -> Vec<String> {
-    let old = |id: &String| {
-        if root.is_empty() { id.clone() } else { id.replacen(STAGE, root, 1) }
-    };
-    node.args.iter().filter_map(|arg| if let Arg::Graph(id) = arg { Some(old(id)) } else { None }).collect()
 }
 
 /// The id of a graph of the old root under the new one.

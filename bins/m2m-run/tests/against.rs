@@ -8,13 +8,7 @@ use m2m_record::{
     Status, TypedValue, Writer,
 };
 use std::path::Path;
-use tool::{f32s, run, tensor_type, tensors, text};
-
-fn is_there() -> bool {
-    let is_there = m2m_torch::present().is_some();
-    assert!(is_there || std::env::var_os("M2M_NEED_LIBTORCH").is_none(), "libtorch is needed and not found");
-    is_there
-}
+use tool::{f32s, is_there, run, tensor_type, tensors, text};
 
 fn f32x2() -> m2m_record::Type {
     tensor_type(DType::F32, &[2])
@@ -126,7 +120,8 @@ fn the_first_node_that_differs_is_found_and_runs_alone() {
     );
     assert_eq!(
         text(&other.stdout),
-        "1 of 2 values agree before prepared:1; it is alone in one.ndjson, its tensors in one.safetensors\n"
+        "1 of 2 values agree before prepared:1; it is alone in one.ndjson, its tensors in one.safetensors, but agrees \
+         there, lowered anew and on the reference's values\n"
     );
     let alone = run(folder.path(), &["one.ndjson", "--engine", "torch", "--compare"], b"");
     assert_eq!((text(&alone.stderr).as_str(), alone.status.code()), ("", Some(0)));

@@ -8,14 +8,7 @@ use m2m_record::{
     DType, Golden, Graph, Input, InputRole, Node, Output, OutputItem, OutputRole, Reader, Status, Symbol, Tensor,
     TypedValue, Writer,
 };
-use tool::{f32s, run, tensors, text};
-
-/// Whether libtorch is here; where it is not, these tests have nothing to show.
-fn is_there() -> bool {
-    let is_there = m2m_torch::present().is_some();
-    assert!(is_there || std::env::var_os("M2M_NEED_LIBTORCH").is_none(), "libtorch is needed and not found");
-    is_there
-}
+use tool::{f32s, is_there, run, tensors, text};
 
 fn ty(dtype: DType, shape: Vec<Dim>) -> Type {
     TensorType::new(dtype, shape).into()

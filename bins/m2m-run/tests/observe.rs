@@ -4,13 +4,7 @@
 mod tool;
 
 use m2m_record::{Body, DType, Float, Observation, Reader};
-use tool::{f32s, run, tensors, text};
-
-fn is_there() -> bool {
-    let is_there = m2m_torch::present().is_some();
-    assert!(is_there || std::env::var_os("M2M_NEED_LIBTORCH").is_none(), "libtorch is needed and not found");
-    is_there
-}
+use tool::{f32s, is_there, run, tensors, text};
 
 /// y = relu(x), z = y as integers.
 const STREAM: &str = r#"{"record":"begin","schema":"m2m.stream.v1"}

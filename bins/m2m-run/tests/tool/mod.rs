@@ -12,6 +12,13 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+/// Whether there is libtorch; without it a test has nothing to show. `M2M_NEED_LIBTORCH` makes that a failure.
+pub fn is_there() -> bool {
+    let is_there = m2m_torch::present().is_some();
+    assert!(is_there || std::env::var_os("M2M_NEED_LIBTORCH").is_none(), "libtorch is needed and not found");
+    is_there
+}
+
 pub fn run(folder: &Path, args: &[&str], input: &[u8]) -> Output {
     finish(Command::new(env!("CARGO_BIN_EXE_m2m-run")).args(args), folder, input)
 }

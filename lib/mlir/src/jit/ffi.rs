@@ -24,7 +24,7 @@ unsafe extern "C" {
         firsts: *const usize,
         lasts: *const usize,
         count: usize,
-        exposed: *mut bool,
+        exposed: *mut usize,
     );
     fn m2m_jit_prepare_entry(module: MlirModule, entry: MlirStringRef) -> bool;
     fn m2m_jit_prepare_bodies(module: MlirModule);
@@ -91,14 +91,14 @@ fn string_ref(text: &str) -> MlirStringRef {
     MlirStringRef { data: text.as_ptr().cast(), length: text.len() }
 }
 
-/// Makes results of operations results of the entry too; says of which.
-pub(super) fn expose(module: &Module<'_>, entry: &str, ranges: &[RangeInclusive<usize>]) -> Vec<bool> {
+/// Makes results of operations results of the entry too; says of how many in each range.
+pub(super) fn expose(module: &Module<'_>, entry: &str, ranges: &[RangeInclusive<usize>]) -> Vec<usize> {
     let (firsts, lasts): (Vec<usize>, Vec<usize>) = ranges.iter().map(|range| (range.start(), range.end())).unzip();
-    let mut exposed = vec![false; ranges.len()];
+    let mut exposed = vec![0; ranges.len()];
     // SAFETY: the module is alive, nothing else refers to its operations, and the arrays have so many elements.
     unsafe {
-        let (name, flags) = (string_ref(entry), exposed.as_mut_ptr());
-        m2m_jit_expose(module.to_raw(), name, firsts.as_ptr(), lasts.as_ptr(), ranges.len(), flags);
+        let (name, counts) = (string_ref(entry), exposed.as_mut_ptr());
+        m2m_jit_expose(module.to_raw(), name, firsts.as_ptr(), lasts.as_ptr(), ranges.len(), counts);
     }
     exposed
 }

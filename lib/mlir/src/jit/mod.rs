@@ -62,14 +62,14 @@ impl Program {
     }
 
     /// The same with results of operations behind those of the entry, for looking at what happens between: of each range
-    /// of ordinals, counted as the generic form prints operations, the module being 0, the last operation that is inside no
-    /// other and whose result is one ranked tensor. The flags say for which ranges there is one.
+    /// of ordinals, counted as the generic form prints operations, the module being 0, the ranked tensors that operations
+    /// which are inside no other give and that something outside of the range uses. The counts say how many of each range.
     pub fn compile_exposing(
         bytes: &[u8],
         entry: &str,
         options: Options,
         ranges: &[RangeInclusive<usize>],
-    ) -> Result<(Self, Vec<bool>), Error> {
+    ) -> Result<(Self, Vec<usize>), Error> {
         let context = ffi::context();
         let mut module = parse(&context, bytes)?;
         let exposed = if ranges.is_empty() { Vec::new() } else { ffi::expose(&module, entry, ranges) };

@@ -209,31 +209,39 @@ static void wrapScalarResults(RewriterBase &rewriter, func::FuncOp entry) {
   entry.setType(FunctionType::get(entry.getContext(), entry.getArgumentTypes(), results));
 }
 
-// Makes results of operations results of the entry too: of each range of ordinals the last operation at the top of the
-// entry whose result is one ranked tensor, if there is one. Ordinals count operations as the generic form prints them, the
-// module being 0. Before anything is rewritten.
+// Makes results of operations results of the entry too: of each range of ordinals the ranked tensors that operations at the
+// top of the entry give and that something outside of the range uses; says how many those are. Ordinals count operations as
+// the generic form prints them, the module being 0. Before anything is rewritten.
 extern "C" void m2m_jit_expose(MlirModule raw, MlirStringRef name, const size_t *firsts, const size_t *lasts, size_t count,
-                               bool *exposed) {
+                               size_t *exposed) {
   ModuleOp module = unwrap(raw);
   auto entry = module.lookupSymbol<func::FuncOp>(StringRef(name.data, name.length));
   if (!entry || entry.isExternal() || !entry.getBody().hasOneBlock())
     return;
+  Block *block = &entry.getBody().front();
   SmallVector<Operation *> ops;
-  module->walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });
-  auto end = cast<func::ReturnOp>(entry.getBody().front().getTerminator());
-  SmallVector<Value> results(end.getOperands());
+  DenseMap<Operation *, size_t> ordinals;
+  module->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    ordinals[op] = ops.size();
+    ops.push_back(op);
+  });
+  SmallVector<Value> results(block->getTerminator()->getOperands());
   for (size_t index = 0; index < count; ++index) {
-    for (size_t at = std::min(lasts[index] + 1, ops.size()); at > firsts[index]; --at) {
-      Operation *op = ops[at - 1];
-      if (op->getBlock() != end->getBlock() || op->getNumResults() != 1 ||
-          !isa<RankedTensorType>(op->getResult(0).getType()))
+    auto isOutside = [&](Operation *user) {
+      size_t at = ordinals.lookup(block->findAncestorOpInBlock(*user));
+      return at < firsts[index] || at > lasts[index];
+    };
+    for (size_t at = firsts[index]; at <= lasts[index] && at < ops.size(); ++at) {
+      if (ops[at]->getBlock() != block)
         continue;
-      results.push_back(op->getResult(0));
-      exposed[index] = true;
-      break;
+      for (Value result : ops[at]->getResults())
+        if (isa<RankedTensorType>(result.getType()) && llvm::any_of(result.getUsers(), isOutside)) {
+          results.push_back(result);
+          ++exposed[index];
+        }
     }
   }
-  end->setOperands(results);
+  block->getTerminator()->setOperands(results);
   entry.setType(FunctionType::get(entry.getContext(), entry.getArgumentTypes(), ValueRange(results).getTypes()));
 }
 
