@@ -8,7 +8,7 @@ const ABOUT: &str = "Write a folder with all that is needed to consume, check an
 const LONG_ABOUT: &str = "\
 Write a folder with all that is needed to consume, check and reproduce a lowered model.
 
-Reads a record stream with a module. The folder holds model.mlir (model.mlirbc for bytecode), weights.safetensors, \
+Reads a record stream with a module. The folder holds model.mlir (model.mlirbc for bytecode, graph.mlir for a sparse model, as m2m-lattice-verify reads it), weights.safetensors, \
 manifest.json (which argument takes which tensor), trace.ndjson (the stream), inputs/ and goldens/ where the stream names \
 executions, meta.json, and receipt.json with the size and SHA-256 of every other file. Its bytes depend on the stream and \
 the tensors alone. It appears whole or not at all.";

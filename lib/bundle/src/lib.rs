@@ -2,7 +2,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `model.mlir`, or `model.mlirbc` | the module of the stream, byte for byte |
+//! | `model.mlir`, or `model.mlirbc`; `graph.mlir` in the dialect lattice | the module of the stream, byte for byte |
 //! | `weights.safetensors` | the data of its arguments, contiguous, tied ones once |
 //! | `manifest.json` | which argument takes which tensor, with digests |
 //! | `trace.ndjson` | the stream, with the bundle's own records |
@@ -29,6 +29,9 @@ pub use manifest::{Argument, Example, MANIFEST_SCHEMA, Manifest, ModelFile, Weig
 pub use meta::{META_SCHEMA, Meta};
 pub use write::{Options, write};
 
+/// A module of the dialect lattice. With the weights beside it, whose names are its storage keys, the folder is what the
+/// dialect's contract calls a bundle.
+pub const GRAPH_NAME: &str = "graph.mlir";
 /// The stream.
 pub const TRACE_NAME: &str = "trace.ndjson";
 /// The data of the arguments.

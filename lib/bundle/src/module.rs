@@ -3,7 +3,7 @@
 use crate::folder::Folder;
 use crate::story::Story;
 use crate::weights::open_files;
-use crate::{Error, ModelFile};
+use crate::{Error, GRAPH_NAME, ModelFile};
 use m2m_digest::Digest;
 use m2m_record::{DType, Data, File, Module};
 use std::path::Path;
@@ -16,7 +16,11 @@ pub(crate) fn write(
     root: Option<&Path>,
 ) -> Result<(ModelFile, Option<File>), Error> {
     let module = story.module()?;
-    let name = if module.form == "bytecode" { "model.mlirbc" } else { "model.mlir" };
+    let name = match (module.dialect.as_str(), module.form.as_str()) {
+        ("lattice", _) => GRAPH_NAME,
+        (_, "bytecode") => "model.mlirbc",
+        _ => "model.mlir",
+    };
     match (&module.text, &module.file) {
         (Some(text), None) => copy(folder, name, module, text.as_bytes())?,
         (None, Some(id)) => {
