@@ -32,6 +32,12 @@ impl V {
         self.shape.get(dim).cloned().unwrap_or(Expr::Int(1))
     }
 
+    /// The dimension that is the `k`-th from the end, the last being the first; fails where there is none.
+    pub fn from_end(&self, k: usize) -> Result<usize, Error> {
+        let wrong = || Error::shape(&self.name, format!("rank {}; expected at least {k}", self.rank()));
+        self.rank().checked_sub(k).ok_or_else(wrong)
+    }
+
     /// The shape as numbers, if it is static.
     pub fn static_shape(&self) -> Option<Vec<i64>> {
         self.shape.iter().map(Expr::as_int).collect()

@@ -83,7 +83,7 @@ fn call(op: &str, rolls: &[u16]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
     fn every_rule_survives_any_arguments(rolls in prop::collection::vec(any::<u16>(), 40)) {

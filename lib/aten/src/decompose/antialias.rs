@@ -28,10 +28,10 @@ pub(super) fn resize(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         let weights = e.to_dtype(&weights, y.dtype)?;
         let mut order: Vec<usize> = (0..y.rank()).filter(|d| *d != k).collect();
         order.push(k);
-        let mut back: Vec<usize> = (0..y.rank() - 1).collect();
-        back.insert(k, y.rank() - 1);
+        let mut back: Vec<usize> = (0..y.from_end(1)?).collect();
+        back.insert(k, y.from_end(1)?);
         let moved = e.permute(&y, &order)?;
-        let lead = moved.shape.iter().take(moved.rank() - 1).cloned();
+        let lead = moved.shape.iter().take(moved.from_end(1)?).cloned();
         let flat = e.view(&moved, &[expr::mul(lead.clone()), Expr::Int(from)])?;
         let flat = e.mm(&flat, &weights)?;
         let wide: Vec<Expr> = lead.chain([Expr::Int(to)]).collect();

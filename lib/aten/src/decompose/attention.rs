@@ -1,7 +1,7 @@
 //! Scaled dot-product attention.
 
+use super::random;
 use super::softmax::safe_softmax;
-use super::{need_rank, random};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -14,7 +14,6 @@ use m2m_tensor::{Expr, expr};
 /// serves several query heads. Source: `torch.nn.functional.scaled_dot_product_attention`.
 pub(super) fn attention(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (q, k, v) = (e.tensor(b, "query")?, e.tensor(b, "key")?, e.tensor(b, "value")?);
-    [&q, &k, &v].into_iter().try_for_each(|x| need_rank(b.op(), x, 2))?;
     let (dtype, _) = e.result(b, 0)?;
     let (q, mut k, mut v) = (e.widen(&q)?, e.widen(&k)?, e.widen(&v)?);
     if b.bool("enable_gqa")? {
@@ -25,7 +24,7 @@ pub(super) fn attention(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         Some(scale) => O::from(scale),
         None => default_scale(e, &q)?,
     };
-    let kt = e.transpose(&k, k.rank() - 2, k.rank() - 1)?;
+    let kt = e.transpose(&k, k.from_end(2)?, k.from_end(1)?)?;
     let scores = super::matmul::product(e, &q, &kt)?;
     let scores = e.mul(&scores, &scale)?;
     let mask = e.opt_tensor(b, "attn_mask")?;
@@ -62,9 +61,8 @@ fn default_scale(e: &mut Expander<'_, '_>, q: &V) -> Result<O, Error> {
 
 /// `[…, H, S, E]` with each head as often in a row as query heads share it.
 fn repeat_heads(e: &mut Expander<'_, '_>, x: &V, q: &V) -> Result<V, Error> {
-    need_rank("attention", q, 3)?;
     let at = x.rank().checked_sub(3).ok_or_else(|| Error::shape("attention", "grouped heads need rank 3 or more"))?;
-    let heads = q.dim(q.rank() - 3);
+    let heads = q.dim(q.from_end(3)?);
     let times = crate::infer::divide(&heads, &x.dim(at));
     if times == Expr::Int(1) {
         return Ok(x.clone());
@@ -93,7 +91,7 @@ fn masked(e: &mut Expander<'_, '_>, scores: &V, mask: Option<V>, is_causal: bool
         };
     }
     if is_causal {
-        let (rows, cols) = (scores.dim(scores.rank() - 2), scores.dim(scores.rank() - 1));
+        let (rows, cols) = (scores.dim(scores.from_end(2)?), scores.dim(scores.from_end(1)?));
         let keep = e.lower_triangle(&rows, &cols, 0)?;
         y = keep_where(e, &keep, &y)?;
     }
@@ -113,14 +111,13 @@ fn plain_softmax(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
 /// `_scaled_dot_product_flash_attention_for_cpu`: the same, and the logarithm of each row's sum, `[…, L]`.
 pub(super) fn flash_for_cpu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (q, k, v) = (e.tensor(b, "query")?, e.tensor(b, "key")?, e.tensor(b, "value")?);
-    [&q, &k, &v].into_iter().try_for_each(|x| need_rank(b.op(), x, 2))?;
     let (dtype, _) = e.result(b, 0)?;
     let (q, k, v) = (e.widen(&q)?, e.widen(&k)?, e.widen(&v)?);
     let scale = match b.float_or("scale")? {
         Some(scale) => O::from(scale),
         None => default_scale(e, &q)?,
     };
-    let kt = e.transpose(&k, k.rank() - 2, k.rank() - 1)?;
+    let kt = e.transpose(&k, k.from_end(2)?, k.from_end(1)?)?;
     let scores = super::matmul::product(e, &q, &kt)?;
     let scores = e.mul(&scores, &scale)?;
     let mask = e.opt_tensor(b, "attn_mask")?;
@@ -131,7 +128,7 @@ pub(super) fn flash_for_cpu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results 
     let y = e.to_dtype(&y, dtype)?;
     let (lse_dtype, lse_shape) = e.result(b, 1)?;
     let last = Arg::Int(i64::try_from(scores.rank()).unwrap_or(1) - 1);
-    let rows: Vec<Expr> = scores.shape.iter().take(scores.rank() - 1).cloned().collect();
+    let rows: Vec<Expr> = scores.shape.iter().take(scores.from_end(1)?).cloned().collect();
     let lse = e.call1("aten.logsumexp.default", vec![scores.arg(), Arg::List(vec![last])], &[], scores.dtype, &rows)?;
     let lse = e.to_dtype(&lse, lse_dtype)?;
     let lse = if expr::mul(lse_shape.iter().cloned()) == expr::mul(rows) { e.view(&lse, &lse_shape)? } else { lse };

@@ -1,6 +1,5 @@
 //! Products of matrices of every rank, in terms of `mm`, `bmm` and `linear`.
 
-use super::need_rank;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -24,12 +23,12 @@ pub(super) fn product(e: &mut Expander<'_, '_>, a: &V, b: &V) -> Result<V, Error
         (1, _) => {
             let row = e.unsqueeze(a, 0)?;
             let y = product(e, &row, b)?;
-            e.squeeze(&y, y.rank() - 2)
+            e.squeeze(&y, y.from_end(2)?)
         }
         (_, 1) => {
             let col = e.unsqueeze(b, 1)?;
             let y = product(e, a, &col)?;
-            e.squeeze(&y, y.rank() - 1)
+            e.squeeze(&y, y.from_end(1)?)
         }
         (2, 2) => e.mm(a, b),
         (n, 2) => {
@@ -57,7 +56,7 @@ fn lead(v: &V) -> &[Expr] {
 
 /// `[…, m, n]` stretched to the leading sizes and flattened to `[batch, m, n]`.
 fn batched(e: &mut Expander<'_, '_>, v: &V, lead: &[Expr]) -> Result<V, Error> {
-    let inner = [v.dim(v.rank() - 2), v.dim(v.rank() - 1)];
+    let inner = [v.dim(v.from_end(2)?), v.dim(v.from_end(1)?)];
     let full: Vec<Expr> = lead.iter().cloned().chain(inner.clone()).collect();
     let wide = e.expand_to(v, &full)?;
     let [m, n] = inner;
@@ -140,9 +139,9 @@ pub(super) fn linear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 pub(super) fn bilinear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, y, w) = (e.tensor(b, "input1")?, e.tensor(b, "input2")?, e.tensor(b, "weight")?);
     let (dtype, shape) = e.result(b, 0)?;
-    [(&x, 1), (&y, 1), (&w, 3)].into_iter().try_for_each(|(v, rank)| need_rank(b.op(), v, rank))?;
+    super::need_rank(b.op(), &w, 3)?;
     let (o, i, j) = (w.dim(0), w.dim(1), w.dim(2));
-    let rows = expr::mul(x.shape.iter().take(x.rank() - 1).cloned());
+    let rows = expr::mul(x.shape.iter().take(x.from_end(1)?).cloned());
     let x = e.view(&x, &[rows.clone(), i.clone()])?;
     let y = e.view(&y, &[rows.clone(), j.clone()])?;
     let (x, y, w) = (e.widen(&x)?, e.widen(&y)?, e.widen(&w)?);

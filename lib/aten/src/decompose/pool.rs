@@ -22,7 +22,7 @@ pub(super) fn max_pool(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let is_line = b.op().starts_with("aten.max_pool1d");
     let (op, x) = match b.op() {
         "aten.max_pool3d.default" => ("aten.max_pool3d_with_indices.default", x),
-        _ if is_line => ("aten.max_pool2d_with_indices.default", e.unsqueeze(&x, x.rank() - 1)?),
+        _ if is_line => ("aten.max_pool2d_with_indices.default", e.unsqueeze(&x, x.from_end(1)?)?),
         _ => ("aten.max_pool2d_with_indices.default", x),
     };
     let plane = |mut v: Vec<i64>, one: i64| {

@@ -132,7 +132,7 @@ fn run(
 
 /// `x @ weightᵀ + bias`
 fn affine(e: &mut Expander<'_, '_>, x: &V, weight: &V, bias: Option<&V>) -> Result<V, Error> {
-    let mut shape: Vec<Expr> = x.shape.iter().take(x.rank() - 1).cloned().collect();
+    let mut shape: Vec<Expr> = x.shape.iter().take(x.from_end(1)?).cloned().collect();
     shape.push(weight.dim(0));
     let args = vec![x.arg(), weight.arg(), bias.map_or(Arg::Null, V::arg)];
     e.call1("aten.linear.default", args, &[], x.dtype, &shape)
@@ -140,7 +140,7 @@ fn affine(e: &mut Expander<'_, '_>, x: &V, weight: &V, bias: Option<&V>) -> Resu
 
 /// Gate `k` of `count` along the last dimension.
 fn gate(e: &mut Expander<'_, '_>, x: &V, k: i64, count: i64) -> Result<V, Error> {
-    let last = x.rank() - 1;
+    let last = x.from_end(1)?;
     let size = crate::infer::divide(&x.dim(last), &Expr::Int(count));
     let start = m2m_tensor::expr::mul([Expr::Int(k), size.clone()]);
     let end = m2m_tensor::expr::mul([Expr::Int(k + 1), size]);

@@ -1,6 +1,6 @@
 //! Reductions in terms of the target's: sums, means, extremes, variances.
 
-use super::{exact, need_rank};
+use super::exact;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -225,10 +225,9 @@ pub(super) fn ranked(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 /// `cdist(x [.., P, M], y [.., R, M], p)`: the norm of each difference of rows.
 pub(super) fn cdist(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, y) = (e.tensor(b, "x1")?, e.tensor(b, "x2")?);
-    [&x, &y].into_iter().try_for_each(|v| need_rank(b.op(), v, 2))?;
-    let (x, y) = (e.unsqueeze(&x, x.rank() - 1)?, e.unsqueeze(&y, y.rank() - 2)?);
+    let (x, y) = (e.unsqueeze(&x, x.from_end(1)?)?, e.unsqueeze(&y, y.from_end(2)?)?);
     let d = e.sub(&x, &y)?;
-    let last = d.rank() - 1;
+    let last = d.from_end(1)?;
     one(vector_norm(e, &d, b.float("p")?, &[last], false)?)
 }
 
@@ -335,7 +334,7 @@ pub(super) fn mode(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let dim = crate::infer::wrap_dim(b.op(), b.int("dim")?, x.rank())?;
     let mut moved: Vec<usize> = (0..x.rank()).filter(|d| *d != dim).collect();
     moved.push(dim);
-    let (last, y) = (x.rank() - 1, e.permute(&x, &moved)?);
+    let (last, y) = (x.from_end(1)?, e.permute(&x, &moved)?);
     let (across, down) = (e.unsqueeze(&y, last)?, e.unsqueeze(&y, last + 1)?);
     let same = e.compare("eq", &across, &down)?;
     let count = e.sum(&same, &[last + 1], false)?;

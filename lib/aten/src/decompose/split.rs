@@ -1,6 +1,6 @@
 //! Lists of parts, and joins.
 
-use super::{exact, need_rank};
+use super::exact;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -157,9 +157,8 @@ pub(super) fn diag_embed(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let rank = x.rank() + 1;
     let (a, c) = (wrap_dim(b.op(), b.int("dim1")?, rank)?, wrap_dim(b.op(), b.int("dim2")?, rank)?);
     let offset = b.int("offset")?;
-    need_rank(b.op(), &x, 1)?;
     let reach = exact(b.op(), offset.checked_abs())?;
-    let size = expr::add([x.dim(x.rank() - 1), Expr::Int(reach)]);
+    let size = expr::add([x.dim(x.from_end(1)?), Expr::Int(reach)]);
     let (before, after) = if offset > 0 { (reach, 0) } else { (0, reach) };
     let (before, after) = (Expr::Int(before), Expr::Int(after));
     let mut pads = vec![(Expr::Int(0), Expr::Int(0)); x.rank()];
@@ -167,7 +166,7 @@ pub(super) fn diag_embed(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         *last = (before, after);
     }
     let wide = e.pad(&x, &pads, m2m_record::Arg::Int(0))?;
-    let wide = e.unsqueeze(&wide, wide.rank() - 1)?;
+    let wide = e.unsqueeze(&wide, wide.from_end(1)?)?;
     let row = e.iota(&size, DType::I64)?;
     let row = e.unsqueeze(&row, 1)?;
     let row = e.add(&row, offset)?;
@@ -175,12 +174,12 @@ pub(super) fn diag_embed(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let mask = e.compare("eq", &col, &row)?;
     let zero = e.full(&[], x.dtype, m2m_record::Arg::Int(0))?;
     let y = e.select_where(&mask, &wide, &zero)?;
-    let mut rest = 0..x.rank() - 1;
+    let mut rest = 0..x.from_end(1)?;
     let pick = |d: usize| {
         if d == a {
-            Some(rank - 2)
+            Some(x.rank() - 1)
         } else if d == c {
-            Some(rank - 1)
+            Some(x.rank())
         } else {
             rest.next()
         }

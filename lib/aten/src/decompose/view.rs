@@ -382,7 +382,7 @@ pub(super) fn diagonal(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     };
     let dims: Vec<usize> = (0..x.rank()).filter(|d| *d != a && *d != c).chain([a, c]).collect();
     let y = e.permute(&x, &dims)?;
-    let mut flat: Vec<Expr> = y.shape.iter().take(x.rank() - 2).cloned().collect();
+    let mut flat: Vec<Expr> = y.shape.iter().take(x.from_end(2)?).cloned().collect();
     flat.push(expr::mul([x.dim(a), x.dim(c)]));
     let y = e.view(&y, &flat)?;
     let start = if offset >= 0 { Some(offset) } else { offset.checked_neg().and_then(|o| o.checked_mul(cols)) };
@@ -397,7 +397,7 @@ pub(super) fn diagonal(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 fn symbolic_diagonal(e: &mut Expander<'_, '_>, x: &V, offset: i64, (a, c): (usize, usize), shape: &[Expr]) -> Results {
     let dims: Vec<usize> = (0..x.rank()).filter(|d| *d != a && *d != c).chain([a, c]).collect();
     let y = e.permute(x, &dims)?;
-    let mut flat: Vec<Expr> = y.shape.iter().take(x.rank() - 2).cloned().collect();
+    let mut flat: Vec<Expr> = y.shape.iter().take(x.from_end(2)?).cloned().collect();
     let last = flat.len();
     flat.push(expr::mul([x.dim(a), x.dim(c)]));
     let y = e.view(&y, &flat)?;
