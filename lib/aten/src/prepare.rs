@@ -296,18 +296,16 @@ impl<'p> Preparer<'p> {
             if let Some(known) = renamed.get(&value.name) {
                 value.name.clone_from(known);
             }
-            let made = self.state.rewriter.nodes().get(mark..).unwrap_or_default();
-            let is_made =
-                made.iter().any(|n| n.results.iter().any(|r| r.value.as_deref() == Some(value.name.as_str())));
-            if !is_made || renamed.values().any(|v| *v == value.name) {
+            let place = self.state.rewriter.place(&value.name).filter(|place| *place >= mark);
+            let Some(place) = place.filter(|_| !renamed.values().any(|v| *v == value.name)) else {
                 self.state.rewriter.bind(name, value.arg());
                 continue;
-            }
+            };
             let Type::Tensor(t) = &result.ty else { continue };
-            self.state.rewriter.rename(mark, &value.name, name);
+            self.state.rewriter.rename(place, &value.name, name);
             renamed.insert(value.name.clone(), name.clone());
             let ty = without_strides(&result.ty);
-            for made in self.state.rewriter.nodes_since(mark).iter_mut().flat_map(|n| &mut n.results) {
+            for made in self.state.rewriter.nodes_since(place).iter_mut().take(1).flat_map(|n| &mut n.results) {
                 if made.value.as_deref() == Some(name.as_str()) {
                     made.ty = ty.clone();
                 }

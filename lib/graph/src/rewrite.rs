@@ -39,7 +39,7 @@ pub struct Rewriter<'a> {
     names: HashSet<String>,
     counters: HashMap<String, usize>,
     eliminations: Vec<Elimination>,
-    /// Where values of the new graph are made: a hint, which [`Rewriter::producer`] checks.
+    /// Where values of the new graph are made: a hint, which [`Rewriter::place`] checks.
     made: HashMap<String, usize>,
     inputs: HashMap<&'a str, usize>,
 }
@@ -209,8 +209,14 @@ impl<'a> Rewriter<'a> {
 
     /// The node of the new graph that makes a value; none for an input.
     pub fn producer(&self, value: &str) -> Option<&Node> {
-        let node = self.graph.nodes.get(*self.made.get(value)?)?;
-        node.results.iter().any(|result| result.value.as_deref() == Some(value)).then_some(node)
+        self.graph.nodes.get(self.place(value)?)
+    }
+
+    /// The place of that node among [`Rewriter::nodes`].
+    pub fn place(&self, value: &str) -> Option<usize> {
+        let at = *self.made.get(value)?;
+        let results = &self.graph.nodes.get(at)?.results;
+        results.iter().any(|result| result.value.as_deref() == Some(value)).then_some(at)
     }
 
     /// The type of an input of the new graph.
@@ -375,8 +381,9 @@ mod tests {
         assert!(rewriter.producer("x").is_none());
         rewriter.rename(0, "y", "z");
         assert!(rewriter.producer("y").is_none() && rewriter.producer("z").is_some());
+        assert_eq!(rewriter.place("z"), Some(0));
         rewriter.truncate(0);
-        assert!(rewriter.producer("z").is_none());
+        assert!(rewriter.producer("z").is_none() && rewriter.place("z").is_none());
     }
 
     #[test]

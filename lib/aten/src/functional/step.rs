@@ -70,14 +70,15 @@ fn refuse(op: &str) -> Error {
     Error::unsupported(format!("memory is written to that a result of {op} shares, and {op} cannot be followed"))
 }
 
-/// The steps from value `from` to value `to`, read off the nodes that the old node became; one opaque step where they
-/// are no chain of views.
-pub(crate) fn steps_between(e: &Expander<'_, '_>, nodes: &[Node], from: &V, to: &V, old: &Node) -> Vec<Step> {
+/// The steps from value `from` to value `to`, read off the nodes that the old node became, which are those from place
+/// `mark` on; one opaque step where they are no chain of views.
+pub(crate) fn steps_between(e: &Expander<'_, '_>, mark: usize, from: &V, to: &V, old: &Node) -> Vec<Step> {
+    let rewriter = &e.state.rewriter;
     let mut steps = Vec::new();
     let mut at = to.name.clone();
     while at != from.name {
-        let made = |n: &&Node| n.results.iter().any(|r| r.value.as_deref() == Some(at.as_str()));
-        let read = nodes.iter().rev().find(made).and_then(|node| read(e, node));
+        let place = rewriter.place(&at).filter(|place| *place >= mark);
+        let read = place.and_then(|place| read(e, rewriter.nodes().get(place)?));
         let Some((parent, kind)) = read else {
             return vec![Step::opaque(&old.node, &old.op)];
         };

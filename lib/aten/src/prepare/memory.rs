@@ -54,9 +54,8 @@ impl Preparer<'_> {
 
     fn steps(&mut self, node: &Node, mark: usize, base: &str, to: &V) -> Result<Vec<functional::Step>, Error> {
         let from = self.current(base)?;
-        let nodes = self.state.rewriter.nodes().get(mark..).unwrap_or_default().to_vec();
         let e = self.expander(node);
-        Ok(functional::steps_between(&e, &nodes, &from, to, node))
+        Ok(functional::steps_between(&e, mark, &from, to, node))
     }
 
     /// The present value of an old tensor.
