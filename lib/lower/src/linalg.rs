@@ -34,6 +34,6 @@ mod view;
 mod walk;
 
 pub use emit::{Emitted, Failure, Options, WeightBinding, emit};
-pub(crate) use walk::{account, stash};
+pub(crate) use walk::{account, stashing};
 
 pub use table::{Family, Row, TABLE, find, list_ops};

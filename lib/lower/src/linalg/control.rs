@@ -9,7 +9,7 @@
 use super::check::{only_element, truth};
 use super::cx::{Cx, Tensor, Val};
 use super::scalar::Scalars;
-use super::walk::{Walk, stash};
+use super::walk::{Walk, stashing};
 use crate::error::{Error, Result};
 use m2m_graph::Graph;
 use m2m_mlir::{Type, Value};
@@ -89,15 +89,14 @@ fn regions<'c>(
     mut fill: impl FnMut(&mut Cx<'c>, usize, &[Value<'c>]) -> Result<()>,
 ) -> Result<Vec<Value<'c>>> {
     let b = Rc::clone(&cx.b);
-    let mut failure = None;
-    let done = b.op_with_regions(name, operands, results, &[], arguments, |_, region, arguments| {
-        let known = cx.symbols.clone();
-        let filled = fill(cx, region, arguments);
-        cx.symbols = known;
-        filled.map_err(|error| stash(&mut failure, error))
-    });
-    failure.map_or(Ok(()), Err)?;
-    Ok(done?)
+    stashing(|stash| {
+        b.op_with_regions(name, operands, results, &[], arguments, |_, region, arguments| {
+            let known = cx.symbols.clone();
+            let filled = fill(cx, region, arguments);
+            cx.symbols = known;
+            filled.map_err(&mut *stash)
+        })
+    })
 }
 
 fn terminate<'c>(cx: &Cx<'c>, walk: &Walk<'_>, node: &Node, name: &str, operands: &[Value<'c>]) -> Result<()> {

@@ -1,8 +1,8 @@
 //! Emits a prepared graph as one function.
 
 use super::cx::{Cx, Val};
-use super::entry;
-use super::walk::{Walk, stash};
+use super::entry::{self, Entry};
+use super::walk::{Walk, stashing};
 use crate::error::{Error, Refusal, Result};
 use m2m_aten::Prepared;
 use m2m_graph::{Graph, Places};
@@ -59,9 +59,7 @@ pub fn emit<'c>(
     let mut cx = Cx::new(Builder::new(context, &module));
     cx.note_uses(graph);
     let mut walk = Walk::new(prepared, places, options);
-    let arguments = entry::arguments(graph, options.binding, walk.is_random(graph));
-    let results = entry::results(graph);
-    let name = graph.entry.clone().unwrap_or_else(|| "forward".into());
+    let Entry { name, arguments, results } = Entry::of(graph, options.binding, walk.is_random(graph));
     let emitted = function(&mut cx, graph, &name, &arguments, &mut walk);
     let refusals = walk.refusals();
     if !refusals.is_empty() {
@@ -94,19 +92,18 @@ fn function<'c>(cx: &mut Cx<'c>, graph: &Graph, name: &str, arguments: &[Argumen
     entry::globals(cx, arguments)?;
     walk.functions(cx)?;
     let builder = Rc::clone(&cx.b);
-    let mut failure = None;
-    let done = builder.function(name, &argument_types, &result_types, &[], |_, values| {
-        body(cx, graph, arguments, values, walk).map_err(|error| stash(&mut failure, error))
-    });
-    failure.map_or(Ok(()), Err)?;
-    done?;
+    stashing(|stash| {
+        builder.function(name, &argument_types, &result_types, &[], |_, values| {
+            body(cx, graph, arguments, values, walk).map_err(stash)
+        })
+    })?;
     walk.declare(cx)
 }
 
 /// Types of the outputs that the function returns.
 fn result_types<'c>(cx: &Cx<'c>, graph: &Graph) -> Result<Vec<Type<'c>>> {
     let known = graph.types();
-    let values = graph.outputs.iter().filter_map(|o| o.value.as_deref());
+    let values = entry::outputs(graph).filter_map(|o| o.value.as_deref());
     values
         .map(|value| {
             let ty = known.get(value).ok_or_else(|| Error::Graph(format!("output {value:?} has no type")))?;
@@ -131,7 +128,7 @@ fn body<'c>(
 fn returned<'c>(cx: &mut Cx<'c>, graph: &Graph) -> Result<Vec<Value<'c>>> {
     let known = graph.types();
     let mut out = Vec::new();
-    for name in graph.outputs.iter().filter_map(|o| o.value.as_deref()) {
+    for name in entry::outputs(graph).filter_map(|o| o.value.as_deref()) {
         out.push(match cx.value(name)?.clone() {
             Val::Tensor(t) => {
                 let Some(RecordType::Tensor(ty)) = known.get(name) else {

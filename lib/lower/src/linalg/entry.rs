@@ -6,7 +6,9 @@ use super::random::Source;
 use crate::error::{Error, Result};
 use m2m_graph::Graph;
 use m2m_mlir::{Builder, CmpI, Type, Value, attr};
-use m2m_record::{Argument, Data, Dim, Input, InputRole, ModuleResult, ScalarKind, Type as RecordType};
+use m2m_record::{
+    Argument, Data, Dim, Input, InputRole, ModuleResult, OutputItem, OutputRole, ScalarKind, Type as RecordType,
+};
 use m2m_tensor::Expr;
 use m2m_tensor::expr::Cmp;
 use std::collections::HashSet;
@@ -34,8 +36,26 @@ fn seed(graph: &Graph) -> Argument {
     Argument { value, role: InputRole::Seed, target: None, ty, data: None, global: None }
 }
 
+/// What the record says of the entry function.
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Its arguments, in signature order.
+    pub arguments: Vec<Argument>,
+    /// Its results.
+    pub results: Vec<ModuleResult>,
+}
+
+impl Entry {
+    /// The entry of a graph.
+    pub fn of(graph: &Graph, binding: WeightBinding, is_random: bool) -> Entry {
+        let name = graph.entry.clone().unwrap_or_else(|| "forward".into());
+        Entry { name, arguments: arguments(graph, binding, is_random), results: results(graph) }
+    }
+}
+
 /// What the record says of each argument, in signature order. Literals are not arguments.
-pub fn arguments(graph: &Graph, binding: WeightBinding, is_random: bool) -> Vec<Argument> {
+fn arguments(graph: &Graph, binding: WeightBinding, is_random: bool) -> Vec<Argument> {
     let inputs = graph.inputs.iter().filter(|i| is_argument(i));
     let inputs = inputs.map(|i| Argument {
         value: i.value.clone(),
@@ -54,12 +74,15 @@ fn is_argument(input: &Input) -> bool {
         && input.literal.is_none()
 }
 
+/// The outputs that are values for the caller: tokens order effects, which the function's operations do.
+pub fn outputs(graph: &Graph) -> impl Iterator<Item = &OutputItem> {
+    graph.outputs.iter().filter(|output| output.role != OutputRole::Token)
+}
+
 /// What the record says of each output.
 pub fn results(graph: &Graph) -> Vec<ModuleResult> {
     let types = graph.types();
-    graph
-        .outputs
-        .iter()
+    outputs(graph)
         .map(|o| ModuleResult {
             value: o.value.clone(),
             literal: o.literal.clone(),
@@ -146,54 +169,67 @@ pub fn define_inputs<'c>(cx: &mut Cx<'c>, graph: &Graph, arguments: &[Argument],
     Ok(())
 }
 
-/// Checks what the program was exported for: ranges of symbols, and dimensions that must agree with one another.
-pub fn assertions(cx: &mut Cx<'_>, graph: &Graph) -> Result<()> {
+/// What must hold of the inputs.
+pub enum Check {
+    /// Of an input's axis, that it has a size.
+    Size { input: String, axis: usize, size: Expr },
+    /// A condition over symbols.
+    Condition(Expr),
+}
+
+/// What the program was exported for, each with what to say where it does not hold: dimensions that must agree with one
+/// another, ranges of symbols, and guards.
+pub fn checks(graph: &Graph) -> Result<Vec<(Check, String)>> {
+    let mut checks = Vec::new();
     let mut seen: HashSet<String> = HashSet::new();
     for input in graph.inputs.iter().filter(|i| i.role == InputRole::UserInput) {
         let Some(t) = input.ty.as_tensor() else { continue };
         for (axis, dim) in t.shape.iter().enumerate() {
             let Dim::Expr(text) = dim else { continue };
-            let expr: Expr = text.parse().map_err(|e| Error::Graph(format!("{e}")))?;
-            let is_source = matches!(&expr, Expr::Sym(name) if seen.insert(name.clone()));
-            if is_source || !cx.symbols.knows(&expr) {
+            let size: Expr = text.parse().map_err(|e| Error::Graph(format!("{e}")))?;
+            // Where a symbol stands first, it is that size.
+            if matches!(&size, Expr::Sym(name) if seen.insert(name.clone())) {
                 continue;
             }
-            let actual = cx.tensor(&input.value)?.value;
-            let actual = cx.b.dim(actual, axis)?;
-            let expected = cx.symbols.value(&cx.b, &expr)?;
-            let equal = cx.b.cmpi(CmpI::Eq, actual, expected)?;
-            cx.b.assert(equal, &format!("{}: dimension {axis} must be {text}", input.value))?;
+            let message = format!("{}: dimension {axis} must be {text}", input.value);
+            checks.push((Check::Size { input: input.value.clone(), axis, size }, message));
         }
     }
     for symbol in &graph.symbols {
-        let expr = Expr::sym(&symbol.name);
-        if !cx.symbols.knows(&expr) {
-            continue;
-        }
-        let value = cx.symbols.value(&cx.b, &expr)?;
+        let name = &symbol.name;
+        let limit = |op, n| Check::Condition(Expr::Cmp(op, Box::new(Expr::sym(name)), Box::new(Expr::Int(n))));
         // As PyTorch's own entry check: a lower bound of 2 only says that 0 and 1 were not specialized on.
         if let Some(min) = symbol.min.filter(|min| *min > 2) {
-            let holds = cx.b.cmpi(CmpI::Sge, value, cx.b.const_index(min)?)?;
-            cx.b.assert(holds, &format!("{} must be at least {min}", symbol.name))?;
+            checks.push((limit(Cmp::Ge, min), format!("{name} must be at least {min}")));
         }
         if let Some(max) = symbol.max {
-            let holds = cx.b.cmpi(CmpI::Sle, value, cx.b.const_index(max)?)?;
-            cx.b.assert(holds, &format!("{} must be at most {max}", symbol.name))?;
+            checks.push((limit(Cmp::Le, max), format!("{name} must be at most {max}")));
         }
     }
-    guards(cx, graph)
-}
-
-/// Checks the conditions on inputs that the program was exported under.
-fn guards(cx: &mut Cx<'_>, graph: &Graph) -> Result<()> {
     for guard in &graph.guards {
         // What is not an expression over the graph's symbols cannot be checked here, and capture has said so.
         let Ok(expr) = guard.expr.parse::<Expr>() else { continue };
-        if !cx.symbols.knows(&expr) || matches!(&expr, Expr::Cmp(Cmp::Eq, a, b) if a == b) {
-            continue;
+        if !matches!(&expr, Expr::Cmp(Cmp::Eq, a, b) if a == b) {
+            checks.push((Check::Condition(expr), guard.message.clone().unwrap_or_else(|| guard.expr.clone())));
         }
-        let holds = cx.symbols.condition(&cx.b, &expr)?;
-        cx.b.assert(holds, guard.message.as_deref().unwrap_or(&guard.expr))?;
+    }
+    Ok(checks)
+}
+
+/// Checks what must hold of the inputs, as far as its symbols have values.
+pub fn assertions(cx: &mut Cx<'_>, graph: &Graph) -> Result<()> {
+    for (check, message) in checks(graph)? {
+        let holds = match check {
+            Check::Size { input, axis, size } if cx.symbols.knows(&size) => {
+                let actual = cx.tensor(&input)?.value;
+                let actual = cx.b.dim(actual, axis)?;
+                let expected = cx.symbols.value(&cx.b, &size)?;
+                cx.b.cmpi(CmpI::Eq, actual, expected)?
+            }
+            Check::Condition(expr) if cx.symbols.knows(&expr) => cx.symbols.condition(&cx.b, &expr)?,
+            _ => continue,
+        };
+        cx.b.assert(holds, &message)?;
     }
     Ok(())
 }

@@ -79,21 +79,20 @@ impl<'w> Walk<'w> {
             let results = output_types(graph)?;
             let result_types = results.iter().map(|ty| control::value_type(cx, ty)).collect::<Result<Vec<_>>>()?;
             let begin = self.lowered.len();
-            let mut failure = None;
             let b = std::rc::Rc::clone(&cx.b);
             let private = [("sym_visibility", m2m_mlir::attr::string(b.context(), "private"))];
-            let done = b.function(&function.name, &arguments, &result_types, &private, |_, values| {
-                let inputs = graph.inputs.iter().zip(values).map(|(i, v)| control::as_val(&i.ty, *v));
-                let outer = cx.enter(graph, true, None);
-                let returned = inputs.collect::<Result<Vec<_>>>().and_then(|inputs| self.body(cx, graph, inputs));
-                let returned = returned.and_then(|vals| {
-                    vals.into_iter().zip(&results).map(|(val, ty)| control::conformed(cx, val, ty)).collect()
-                });
-                cx.leave(outer);
-                returned.map_err(|error| stash(&mut failure, error))
-            });
-            failure.map_or(Ok(()), Err)?;
-            done?;
+            stashing(|stash| {
+                b.function(&function.name, &arguments, &result_types, &private, |_, values| {
+                    let inputs = graph.inputs.iter().zip(values).map(|(i, v)| control::as_val(&i.ty, *v));
+                    let outer = cx.enter(graph, true, None);
+                    let returned = inputs.collect::<Result<Vec<_>>>().and_then(|inputs| self.body(cx, graph, inputs));
+                    let returned = returned.and_then(|vals| {
+                        vals.into_iter().zip(&results).map(|(val, ty)| control::conformed(cx, val, ty)).collect()
+                    });
+                    cx.leave(outer);
+                    returned.map_err(stash)
+                })
+            })?;
             let emitted = self.lowered.split_off(begin);
             self.lowered.extend(function.shared(&emitted));
         }
@@ -243,11 +242,19 @@ pub fn is_random(graph: &Graph, graphs: &HashMap<&str, &Graph>) -> bool {
     graph.nodes.iter().any(|node| table::find(&node.op).is_some_and(|row| row.family == Family::Random) || called(node))
 }
 
-/// Keeps an error that MLIR's builder would only pass on as one of its own.
-pub fn stash(slot: &mut Option<Error>, error: Error) -> m2m_mlir::Error {
-    let stands_for = super::elementwise::into_mlir(Error::Graph(error.to_string()));
-    slot.get_or_insert(error);
-    stands_for
+/// Runs MLIR's builder with a callback that fails with errors of ours. The builder would pass them on as its own: each
+/// goes through the function that `build` gets, and the first is the result.
+pub fn stashing<T>(
+    build: impl FnOnce(&mut dyn FnMut(Error) -> m2m_mlir::Error) -> std::result::Result<T, m2m_mlir::Error>,
+) -> Result<T> {
+    let mut first = None;
+    let built = build(&mut |error| {
+        let stands_for = super::elementwise::into_mlir(Error::Graph(error.to_string()));
+        first.get_or_insert(error);
+        stands_for
+    });
+    first.map_or(Ok(()), Err)?;
+    Ok(built?)
 }
 
 /// Types of a graph's outputs.

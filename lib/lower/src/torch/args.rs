@@ -149,10 +149,10 @@ impl<'c> Cx<'c> {
         match expr {
             Expr::Int(n) => self.int(*n),
             Expr::Bool(x) => self.bool(*x),
-            Expr::Add(items) => self.fold("torch.aten.add.int", items),
-            Expr::Mul(items) => self.fold("torch.aten.mul.int", items),
-            Expr::Max(items) => self.fold("torch.prim.max.int", items),
-            Expr::Min(items) => self.fold("torch.prim.min.int", items),
+            Expr::Add(items) => self.fold("torch.aten.add.int", "!torch.int", items),
+            Expr::Mul(items) => self.fold("torch.aten.mul.int", "!torch.int", items),
+            Expr::Max(items) => self.fold("torch.prim.max.int", "!torch.int", items),
+            Expr::Min(items) => self.fold("torch.prim.min.int", "!torch.int", items),
             Expr::FloorDiv(x, y) => pair(self, "aten.floordiv.int", "!torch.int", x, y),
             Expr::Mod(x, y) => pair(self, "aten.remainder.int", "!torch.int", x, y),
             Expr::Cmp(op, x, y) => {
@@ -166,18 +166,25 @@ impl<'c> Cx<'c> {
                 };
                 pair(self, name, "!torch.bool", x, y)
             }
+            Expr::And(items) => self.fold("torch.aten.__and__.bool", "!torch.bool", items),
+            Expr::Or(items) => self.fold("torch.aten.__or__.bool", "!torch.bool", items),
+            Expr::Not(x) => {
+                let x = self.number(x)?;
+                let operands = [self.whole(x)?, self.int(0)?];
+                self.op1("torch.aten.eq.int", &operands, "!torch.bool", &[])
+            }
             Expr::Sym(name) => Err(Error::unsupported(format!("symbol {name} has no value here"))),
             other => Err(Error::unsupported(format!("the expression {other} in the torch dialect"))),
         }
     }
 
-    fn fold(&mut self, name: &str, items: &[Expr]) -> Result<Value<'c>> {
+    fn fold(&mut self, name: &str, ty: &str, items: &[Expr]) -> Result<Value<'c>> {
         let mut result = None;
         for item in items {
             let value = self.number(item)?;
             result = Some(match result {
                 None => value,
-                Some(so_far) => self.op1(name, &[so_far, value], "!torch.int", &[])?,
+                Some(so_far) => self.op1(name, &[so_far, value], ty, &[])?,
             });
         }
         result.ok_or_else(|| Error::Graph("an operation over no operands".into()))
@@ -191,8 +198,13 @@ impl<'c> Cx<'c> {
             Arg::Bool(x) => (self.bool(*x)?, "!torch.bool".into()),
             Arg::Sym(text) => {
                 let expr: Expr = text.parse().map_err(|e| Error::Graph(format!("{e}")))?;
-                let is_bool = matches!(expr, Expr::Cmp(..) | Expr::Bool(_));
-                (self.number(&expr)?, if is_bool { "!torch.bool" } else { "!torch.int" }.to_owned())
+                let ty = match expr {
+                    // Arithmetic is that of integers: a float is written where it stands alone.
+                    Expr::Float(x) => return Ok((self.float(x)?, "!torch.float".into())),
+                    Expr::Cmp(..) | Expr::Bool(_) | Expr::And(_) | Expr::Or(_) | Expr::Not(_) => "!torch.bool",
+                    _ => "!torch.int",
+                };
+                (self.number(&expr)?, ty.to_owned())
             }
             Arg::Value(name) => {
                 let (value, ty) = self.value(name)?;
@@ -261,7 +273,11 @@ impl<'c> Cx<'c> {
             ("float", Arg::Int(n)) => self.float(*n as f64),
             // A bool is no number in the dialect.
             ("Scalar", Arg::Bool(x)) => self.int(i64::from(*x)),
-            ("float" | "Scalar" | "bool", arg) => Ok(self.scalar(arg)?.0),
+            ("Scalar", arg) => match self.scalar(arg)? {
+                (value, ty) if ty == "!torch.bool" => self.whole(value),
+                (value, _) => Ok(value),
+            },
+            ("float" | "bool", arg) => Ok(self.scalar(arg)?.0),
             ("str", Arg::Str(text)) => self.str(text),
             ("ScalarType", Arg::DType(dtype)) => {
                 let code = types::code(*dtype)?;
@@ -275,6 +291,11 @@ impl<'c> Cx<'c> {
             }
             (ty, arg) => Err(Error::unsupported(format!("{arg:?} as {ty} in the torch dialect"))),
         }
+    }
+
+    /// A `!torch.bool` as a `!torch.int`.
+    fn whole(&self, value: Value<'c>) -> Result<Value<'c>> {
+        self.op1("torch.aten.Int.bool", &[value], "!torch.int", &[])
     }
 
     /// A number as a tensor without dimensions.

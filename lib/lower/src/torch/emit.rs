@@ -4,7 +4,8 @@ use super::args::{Cx, Scope};
 use super::table::lifted;
 use super::types;
 use crate::error::{Error, Refusal, Result};
-use crate::linalg::{Emitted, Failure, Options, account, entry, stash};
+use crate::linalg::entry::{self, Check, Entry};
+use crate::linalg::{Emitted, Failure, Options, account, stashing};
 use m2m_aten::{Prepared, bind};
 use m2m_graph::{Graph, Places};
 use m2m_mlir::{Builder, Context, Value, attr, new_module};
@@ -23,9 +24,7 @@ pub fn emit<'c>(
     let graph = &prepared.graph;
     let module = new_module(context);
     let mut cx = Cx::new(Builder::new(context, &module));
-    let arguments = entry::arguments(graph, options.binding, false);
-    let results = entry::results(graph);
-    let name = graph.entry.clone().unwrap_or_else(|| "forward".into());
+    let Entry { name, arguments, results } = Entry::of(graph, options.binding, false);
     let graphs = prepared.nested.iter().map(|graph| (graph.id.as_str(), graph)).collect();
     let mut walk = Walk { graphs, places, options, lowered: Vec::new(), refusals: Vec::new() };
     let emitted = walk.function(&mut cx, graph, &name, &arguments);
@@ -52,16 +51,15 @@ impl Walk<'_> {
             values.map(|ty| types::parse(&cx.b, &types::text(ty)?)).collect::<Result<Vec<_>>>()
         };
         let inputs = texts(&mut arguments.iter().filter(|a| a.global.is_none()).map(|a| &a.ty))?;
-        let outputs = graph.outputs.iter().filter_map(|o| types.get(o.value.as_deref()?).copied());
+        let outputs = entry::outputs(graph).filter_map(|o| types.get(o.value.as_deref()?).copied());
         let outputs = texts(&mut outputs.collect::<Vec<_>>().into_iter())?;
         let attributes = [("torch.assume_strict_symbolic_shapes", attr::unit(cx.b.context()))];
         let b = Rc::clone(&cx.b);
-        let mut failure = None;
-        let done = b.function(name, &inputs, &outputs, &attributes, |_, values| {
-            self.body(cx, graph, arguments, values).map_err(|error| stash(&mut failure, error))
-        });
-        failure.map_or(Ok(()), Err)?;
-        Ok(done?)
+        stashing(|stash| {
+            b.function(name, &inputs, &outputs, &attributes, |_, values| {
+                self.body(cx, graph, arguments, values).map_err(stash)
+            })
+        })
     }
 
     fn body<'c>(
@@ -79,9 +77,25 @@ impl Walk<'_> {
             };
             cx.define(&argument.value, value, &argument.ty)?;
         }
+        self.assertions(cx, graph)?;
         self.nodes(cx, graph)?;
-        let named = graph.outputs.iter().filter_map(|o| o.value.as_deref());
+        let named = entry::outputs(graph).filter_map(|o| o.value.as_deref());
         named.map(|name| cx.value(name).map(|(value, _)| value)).collect()
+    }
+
+    /// Checks what must hold of the inputs, as far as its symbols have values.
+    fn assertions(&mut self, cx: &mut Cx<'_>, graph: &Graph) -> Result<()> {
+        for (check, message) in entry::checks(graph)? {
+            match verdict(cx, &check) {
+                Ok(Some(holds)) => assert(cx, holds, &message)?,
+                Ok(None) => {}
+                Err(Error::Unsupported(reason)) => {
+                    self.refusals.push(Refusal { node: "input".into(), op: message, reason });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     fn begin(&self, cx: &Cx<'_>, node: &Node) {
@@ -235,15 +249,14 @@ fn regions<'c>(
     mut fill: impl FnMut(&mut Cx<'c>, usize, &[Value<'c>]) -> Result<()>,
 ) -> Result<Vec<Value<'c>>> {
     let b = Rc::clone(&cx.b);
-    let mut failure = None;
-    let done = b.op_with_regions(name, operands, results, &[], arguments, |_, region, arguments| {
-        let known = cx.scope.clone();
-        let filled = fill(cx, region, arguments);
-        cx.scope = known;
-        filled.map_err(|error| stash(&mut failure, error))
-    });
-    failure.map_or(Ok(()), Err)?;
-    Ok(done?)
+    stashing(|stash| {
+        b.op_with_regions(name, operands, results, &[], arguments, |_, region, arguments| {
+            let known = cx.scope.clone();
+            let filled = fill(cx, region, arguments);
+            cx.scope = known;
+            filled.map_err(&mut *stash)
+        })
+    })
 }
 
 fn operands<'c>(cx: &mut Cx<'c>, list: Option<&Arg>) -> Result<Vec<(Value<'c>, String)>> {
@@ -299,6 +312,21 @@ fn with_scalar_overload(node: &Node) -> Node {
         Some(op) => Node { op, ..node.clone() },
         None => node.clone(),
     }
+}
+
+/// Whether a check holds; none where its symbols have no values.
+fn verdict<'c>(cx: &mut Cx<'c>, check: &Check) -> Result<Option<Value<'c>>> {
+    Ok(match check {
+        Check::Size { input, axis, size } if cx.knows(size) => {
+            let axis = cx.int(*axis as i64)?;
+            let (value, _) = cx.value(input)?;
+            let actual = cx.op1("torch.aten.size.int", &[value, axis], "!torch.int", &[])?;
+            let expected = cx.number(size)?;
+            Some(cx.op1("torch.aten.eq.int", &[actual, expected], "!torch.bool", &[])?)
+        }
+        Check::Condition(expr) if cx.knows(expr) => Some(cx.number(expr)?),
+        _ => None,
+    })
 }
 
 /// `torch.runtime.assert`
