@@ -165,6 +165,7 @@ fn record_type(value: &Value) -> String {
     match value["tensor"].as_str() {
         Some(dtype) => tensor_type(dtype, &value["shape"]),
         None if value["none"] == true => "none".into(),
+        None if value["token"] == true => "token".into(),
         None => word(&value["scalar"]),
     }
 }

@@ -4,6 +4,7 @@
 //! others (`decompose`), what does nothing goes with a proof, and so does, at the end, what nothing uses. Every node
 //! that cannot be handled is reported, not only the first. Graphs that nodes call are prepared alike (`region`).
 
+mod effect;
 mod memory;
 mod region;
 mod strided;
@@ -203,6 +204,9 @@ impl<'p> Preparer<'p> {
     }
 
     fn node(&mut self, node: &Node, mark: usize) -> Result<(), Error> {
+        if let Some(done) = self.effect(node, mark) {
+            return done;
+        }
         self.sync_arguments(node)?;
         if region::is_call(node) && (self.state.is_lowerable)(&node.op) {
             return self.region(node);

@@ -296,3 +296,23 @@ fn a_rule_that_disagrees_with_the_node_is_told() {
     assert!(all[0].reason.contains("gives f32[2,3]") && all[0].reason.contains("says f32[2,4]"), "{}", all[0].reason);
     assert!(all[1].reason.contains("gives f32[]"), "{}", all[1].reason);
 }
+
+#[test]
+fn an_effect_stands_for_itself_and_its_token_is_the_one_before() {
+    let mut b = Build::new(&[("a", "f32[2,3,3]"), ("info", "i32[2]")]);
+    b.input("t", InputRole::Token, Type::Token, None);
+    let check = Arg::Op("aten._linalg_check_errors.default".into());
+    let args = vec![v("t"), check, v("info"), Arg::from("linalg.inv")];
+    b.node("higher_order.with_effects", args, &[("t1", Type::Token)]);
+    b.0.root.nodes[0].kwargs.insert("is_matrix".into(), Arg::Bool(false));
+    let args = vec![v("t1"), Arg::Op("aten.neg.default".into()), v("a")];
+    b.node("higher_order.with_effects", args, &[("t2", Type::Token), ("y", ty("f32[2,3,3]"))]);
+    b.outputs(&["t2", "y"]);
+    b.0.root.outputs[0].role = OutputRole::Token;
+    let p = b.prepare_for(&["aten._assert_async.msg", "aten.all.default", "aten.eq.Scalar", "aten.eq.Tensor"]).unwrap();
+    let lines = text(&p);
+    assert_eq!(lines[1..2], ["_linalg_check_errors.2 bool[] = all.default _linalg_check_errors.1"]);
+    assert!(lines[2].ends_with(&format!("_assert_async.msg _linalg_check_errors.2 {:?}", p.graph.nodes[2].args[1])));
+    assert_eq!(lines[3..], ["y f32[2,3,3] = neg.default a"]);
+    assert_eq!(p.graph.outputs[0].value.as_deref(), Some("t"));
+}

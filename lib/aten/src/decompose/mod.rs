@@ -24,6 +24,7 @@ mod quantized;
 mod random;
 mod recurrent;
 mod reduce;
+mod resample;
 mod scatter;
 mod segment;
 mod softmax;

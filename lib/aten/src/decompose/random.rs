@@ -32,13 +32,13 @@ fn drawn(dtype: DType) -> DType {
     if dtype.is_float() { dtype } else { DType::F32 }
 }
 
-/// `rand_like`: uniform in `[0, 1)`, of the node's shape.
+/// `rand` of a generator, `rand_like`: uniform in `[0, 1)`, of the node's shape.
 pub(super) fn rand(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, shape) = e.result(b, 0)?;
     one(uniform_of(e, &shape, dtype)?)
 }
 
-/// `randn_like`
+/// `randn` of a generator, `randn_like`
 pub(super) fn randn(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, shape) = e.result(b, 0)?;
     one(normal_of(e, &shape, dtype)?)
@@ -186,10 +186,9 @@ pub(super) fn random(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 /// the first column where the running sum of weights exceeds a uniform part of the whole.
 pub(super) fn multinomial(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
-    need_rank(b.op(), &x, 1)?;
     let (dtype, shape) = e.result(b, 0)?;
     let weights = e.widen(&x)?;
-    let last = x.rank() - 1;
+    let last = x.from_end(1)?;
     let samples = e.size(b.arg("num_samples")?)?;
     if !b.bool("replacement")? || samples == Expr::Int(1) {
         let q = exponential_of(e, &weights.shape, weights.dtype)?;

@@ -89,6 +89,17 @@ pub(super) fn index_copy(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.call1("aten.scatter.src", args, &[], x.dtype, &x.shape)?)
 }
 
+/// `index_add(self, dim, index, source, alpha)`: row `i` of `source`, times `alpha`, is added to row `index[i]`.
+pub(super) fn index_add(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, index, src) = (e.tensor(b, "self")?, e.tensor(b, "index")?, e.tensor(b, "source")?);
+    let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    let index = index_like(e, &index, dim, &src.shape)?;
+    let alpha = b.scalar("alpha")?.clone();
+    let src = if alpha == Arg::Int(1) { src } else { e.mul(&src, &alpha)? };
+    let args = vec![x.arg(), Arg::Int(dim as i64), index.arg(), src.arg()];
+    one(e.call1("aten.scatter_add.default", args, &[], x.dtype, &x.shape)?)
+}
+
 /// `index_fill(self, dim, index, value)`
 pub(super) fn index_fill(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, index) = (e.tensor(b, "self")?, e.tensor(b, "index")?);
@@ -167,7 +178,7 @@ pub(super) fn searchsorted(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     }
     let is_right = b.bool("right")? || b.str_or("side")? == Some("right");
     let wide = e.unsqueeze(&x, x.rank())?;
-    let edges = if edges.rank() > 1 { e.unsqueeze(&edges, edges.rank() - 1)? } else { edges };
+    let edges = if edges.rank() > 1 { e.unsqueeze(&edges, edges.from_end(1)?)? } else { edges };
     let below = e.compare(if is_right { "le" } else { "lt" }, &edges, &wide)?;
     let y = e.sum(&below, &[x.rank()], false)?;
     one(e.to_dtype(&y, dtype)?)

@@ -17,6 +17,15 @@ fn matrices(e: &Expander<'_, '_>, b: &Bound<'_>) -> Result<V, Error> {
     Ok(x)
 }
 
+/// `_linalg_check_errors(info, api_name, *, is_matrix)`: fails unless all of `info` is 0.
+pub(super) fn check_errors(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let info = e.tensor(b, "info")?;
+    let is_right = e.compare("eq", &info, 0_i64)?;
+    let is_right = e.call1("aten.all.default", vec![is_right.arg()], &[], DType::Bool, &[])?;
+    let message = Arg::from(format!("{}: the input has no such factorization", b.str("api_name")?).as_str());
+    e.call("aten._assert_async.msg", vec![is_right.arg(), message], &[], Vec::new())
+}
+
 /// The leading sizes, the rows and the columns.
 fn split(x: &V) -> (Vec<Expr>, Expr, Expr) {
     let lead = x.rank().saturating_sub(2);
@@ -38,8 +47,7 @@ fn least(op: &str, rows: &Expr, cols: &Expr) -> Result<Expr, Error> {
 
 /// `x` with its last two dimensions exchanged.
 fn transposed(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
-    need_rank("a transposed matrix", x, 2)?;
-    e.transpose(x, x.rank() - 2, x.rank() - 1)
+    e.transpose(x, x.from_end(2)?, x.from_end(1)?)
 }
 
 fn all<const N: usize>(op: &str, results: Vec<Option<V>>) -> Result<[V; N], Error> {
@@ -145,7 +153,7 @@ pub(super) fn slogdet(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let a = matrices(e, b)?;
     let [packed, pivots, _] = lu(e, b, &a)?;
     let (sign, line) = diagonal(e, &packed, &pivots)?;
-    let last = line.rank() - 1;
+    let last = line.from_end(1)?;
     let signs = e.unary("sign", &line)?;
     let own = e.call1("aten.prod.dim_int", vec![signs.arg(), Arg::Int(last as i64)], &[], line.dtype, &sign.shape)?;
     let sign = e.mul(&own, &sign)?;
@@ -177,7 +185,7 @@ pub(super) fn solve(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         let y = solved(e, b, &packed, &pivots, &columns)?;
         transposed(e, &y)?
     };
-    let y = if is_vector { e.squeeze(&y, y.rank() - 1)? } else { y };
+    let y = if is_vector { e.squeeze(&y, y.from_end(1)?)? } else { y };
     if b.node.results.len() == 2 {
         return given(e, b, &[&y, &info]);
     }
@@ -311,7 +319,7 @@ fn completed(e: &mut Expander<'_, '_>, b: &Bound<'_>, u: &V) -> Result<V, Error>
         return Ok(u.clone());
     }
     let [q, _] = qr(e, b, u, "complete")?;
-    let last = q.rank() - 1;
+    let last = q.from_end(1)?;
     let more = e.slice(&q, last, &cols, &rows, 1)?;
     e.cat(&[u.clone(), more], last)
 }
@@ -361,7 +369,7 @@ pub(super) fn pinv(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         (atol.unwrap_or(0.0), b.float_or("rtol")?.unwrap_or(default))
     };
     let [u, s, vh] = thin(e, b, &a)?;
-    let last = s.rank() - 1;
+    let last = s.from_end(1)?;
     let most = e.extreme("amax", &s, &[last], true)?;
     let limit = e.mul(&most, rtol)?;
     let floor = e.full(&[], s.dtype, Arg::from(atol))?;

@@ -263,6 +263,99 @@ pub(super) fn lgamma(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     finish(e, b, &y)
 }
 
+/// Most times that `polygamma` derives: beyond them factorials leave the precision of `f64`.
+const MAX_ORDER: i64 = 20;
+
+/// Quotients of the Bernoulli numbers `B(2j)` and `(2j)!`, from `j = 1` on.
+const BERNOULLI: [f64; 7] = [
+    1.0 / 12.0,
+    -1.0 / 720.0,
+    1.0 / 30240.0,
+    -1.0 / 1_209_600.0,
+    1.0 / 47_900_160.0,
+    -691.0 / 1_307_674_368_000.0,
+    1.0 / 74_724_249_600.0,
+];
+
+/// `polygamma(n, x)`, for `n` of 1 and more: `(-1)^(n+1) n! Σ (x+k)^-(n+1)`, ten terms and the others by Euler and Maclaurin;
+/// of `x` below 0 by `(-1)^n ψ(n, 1-x) - π^(n+1) P(n, cot πx)` with `P(0, c) = c`, `P(n+1, c) = -(1+c²) P'(n, c)`. Infinite at
+/// the poles, as PyTorch has it for `n` of 2 and more.
+pub(super) fn polygamma(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let n = b.int("n")?;
+    if n == 0 {
+        return digamma(e, b);
+    }
+    if !(0..=MAX_ORDER).contains(&n) {
+        return Err(Error::unsupported(format!("{} of n={n}; 0 to {MAX_ORDER} is covered", b.op())));
+    }
+    let x = wide_input(e, b)?;
+    let is_low = e.compare("lt", &x, 0.0)?;
+    let mirrored = e.unary("neg", &x)?;
+    let mirrored = e.add(&mirrored, 1.0)?;
+    let z = e.select_where(&is_low, &mirrored, &x)?;
+    let y = hurwitz(e, &z, n)?;
+    let factorial: f64 = (1..=n).map(|k| k as f64).product();
+    let sign = if n % 2 == 0 { -1.0 } else { 1.0 };
+    let y = e.mul(&y, sign * factorial)?;
+    let whole = e.unary("round", &x)?;
+    let part = e.sub(&x, &whole)?;
+    let angle = e.mul(&part, PI)?;
+    let tangent = e.unary("tan", &angle)?;
+    let cotangent = e.unary("reciprocal", &tangent)?;
+    let turn = polynomial(e, &cotangent, &cotangent_derivative(n))?;
+    let turn = e.mul(&turn, PI.powi(n as i32 + 1))?;
+    let low = e.mul(&y, -sign)?;
+    let low = e.sub(&low, &turn)?;
+    let y = e.select_where(&is_low, &low, &y)?;
+    let is_whole = e.compare("eq", &x, &whole)?;
+    let is_pole = e.binary_default("logical_and", &is_low, &is_whole)?;
+    let pole = e.full(&[], DType::F64, Arg::from(sign * f64::INFINITY))?;
+    let y = e.select_where(&is_pole, &pole, &y)?;
+    finish(e, b, &y)
+}
+
+/// `Σ (z+k)^-(n+1)` over all `k` from 0, for `z` of 0 and more.
+fn hurwitz(e: &mut Expander<'_, '_>, z: &V, n: i64) -> Result<V, Error> {
+    let mut sum = e.full(&[], DType::F64, Arg::from(0.0))?;
+    for k in 0..10 {
+        let place = e.add(z, f64::from(k))?;
+        let inverse = e.unary("reciprocal", &place)?;
+        let term = e.pow(&inverse, n + 1)?;
+        sum = e.add(&sum, &term)?;
+    }
+    let w = e.add(z, 10.0)?;
+    let inverse = e.unary("reciprocal", &w)?;
+    let square = e.mul(&inverse, &inverse)?;
+    // In powers of `1/w²`, times `w^-n`: `1/n + (1/w)/2 + Σ B(2j)/(2j)! (n+1)…(n+2j-1) w^-2j`.
+    let mut rising = 1.0;
+    let mut terms = vec![1.0 / n as f64];
+    for (j, bernoulli) in (1..).zip(BERNOULLI) {
+        rising *= (n + 2 * j - 1) as f64 * if j > 1 { (n + 2 * j - 2) as f64 } else { 1.0 };
+        terms.push(bernoulli * rising);
+    }
+    let series = polynomial(e, &square, &terms)?;
+    let half = e.mul(&inverse, 0.5)?;
+    let series = e.add(&series, &half)?;
+    // Of infinity PyTorch's series, which is for `n` of 2 and more, gives NaN: a power of 0 times infinity.
+    let power = if n == 1 { inverse } else { e.pow(&inverse, n + 1).and_then(|power| e.mul(&power, &w))? };
+    let tail = e.mul(&series, &power)?;
+    e.add(&sum, &tail)
+}
+
+/// Coefficients of `P(n, c)`, with which the `n`-th derivative of `cot πx` is `π^n P(n, cot πx)`.
+fn cotangent_derivative(n: i64) -> Vec<f64> {
+    let mut p = vec![0.0, 1.0];
+    for _ in 0..n {
+        let derived: Vec<f64> = p.iter().enumerate().skip(1).map(|(k, c)| c * k as f64).collect();
+        p = vec![0.0; derived.len() + 2];
+        for (k, c) in derived.iter().enumerate() {
+            p[k] -= c;
+            p[k + 2] -= c;
+        }
+    }
+    p
+}
+
 /// `digamma`: from `log z - 1/(2z) - Σ B(2k)/(2k·z^2k)` at `z = x + 10` down by `ψ(x) = ψ(x+1) - 1/x`; of `x` below 0 by
 /// `ψ(1-x) - π/tan(πx)`. Infinite at 0, NaN at the other poles.
 pub(super) fn digamma(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
