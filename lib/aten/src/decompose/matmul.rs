@@ -277,6 +277,17 @@ pub(super) fn scaled_mm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&z, dtype)?)
 }
 
+/// `_weight_int8pack_mm(x, w, scales)`: `(x @ wᵀ)·scales` of `x [m,k]`, `w [n,k]` in `i8` and `scales [n]`, in `f32`.
+pub(super) fn weight_int8pack_mm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, w, scales) = (e.tensor(b, "self")?, e.tensor(b, "mat2")?, e.tensor(b, "scales")?);
+    let (dtype, _) = e.result(b, 0)?;
+    let (x, w, scales) = (e.widen(&x)?, e.to_dtype(&w, DType::F32)?, e.widen(&scales)?);
+    let w = e.transpose(&w, 0, 1)?;
+    let y = e.mm(&x, &w)?;
+    let y = e.mul(&y, &scales)?;
+    one(e.to_dtype(&y, dtype)?)
+}
+
 /// `_trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim)`: the product of all three, each with dimensions of size 1
 /// put in where its list says, summed over `sumdim`.
 pub(super) fn trilinear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {

@@ -148,6 +148,7 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("aten._upsample_nearest_exact2d.vec", resample::nearest),
     ("aten._upsample_nearest_exact3d.default", resample::nearest),
     ("aten._upsample_nearest_exact3d.vec", resample::nearest),
+    ("aten._weight_int8pack_mm.default", matmul::weight_int8pack_mm),
     ("aten._weight_norm.default", reduce::weight_norm),
     ("aten.adaptive_avg_pool1d.default", pool::adaptive_avg),
     ("aten.adaptive_avg_pool2d.default", pool::adaptive_avg),
