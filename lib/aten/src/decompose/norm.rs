@@ -19,6 +19,14 @@ fn normalize(e: &mut Expander<'_, '_>, x: &V, dims: &[usize], eps: f64) -> Resul
     Ok((e.mul(&centred, &rstd)?, mean, rstd))
 }
 
+/// The mean that layer and group normalisation tell: over no elements it is 0, though `rstd` is NaN.
+fn told_mean(e: &mut Expander<'_, '_>, mean: V, x: &V, dims: &[usize]) -> Result<V, Error> {
+    if dims.iter().any(|dim| x.dim(*dim) == Expr::Int(0)) {
+        return e.full(&mean.shape, mean.dtype, Arg::Int(0));
+    }
+    Ok(mean)
+}
+
 /// `x · weight + bias`, either of which may be absent.
 fn affine(e: &mut Expander<'_, '_>, x: V, weight: Option<&V>, bias: Option<&V>) -> Result<V, Error> {
     let mut y = x;
@@ -45,6 +53,7 @@ pub(super) fn layer_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let dims: Vec<usize> = (lead..x.rank()).collect();
     let wide = e.widen(&x)?;
     let (y, mean, rstd) = normalize(e, &wide, &dims, b.float("eps")?)?;
+    let mean = told_mean(e, mean, &wide, &dims)?;
     let y = affine(e, y, weight.as_ref(), bias.as_ref())?;
     let mut out = vec![Some(e.to_dtype(&y, x.dtype)?)];
     for (k, stat) in [mean, rstd].iter().enumerate() {
@@ -86,8 +95,9 @@ pub(super) fn group_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let groups = Expr::Int(b.int(if b.has("num_groups") { "num_groups" } else { "group" })?);
     let wide = e.widen(&x)?;
     let rest = crate::infer::divide(&expr::mul(x.shape.iter().skip(1).cloned()), &groups);
-    let y = e.view(&wide, &[x.dim(0), groups, rest])?;
-    let (y, mean, rstd) = normalize(e, &y, &[2], b.float("eps")?)?;
+    let grouped = e.view(&wide, &[x.dim(0), groups, rest])?;
+    let (y, mean, rstd) = normalize(e, &grouped, &[2], b.float("eps")?)?;
+    let mean = told_mean(e, mean, &grouped, &[2])?;
     let y = e.view(&y, &x.shape)?;
     let weight = weight.map(|w| e.along(&w, 1, x.rank())).transpose()?;
     let bias = bias.map(|w| e.along(&w, 1, x.rank())).transpose()?;
