@@ -7,10 +7,13 @@ use std::path::Path;
 use m2m_pt2::{Archive, Capture, Origin};
 use serde_json::Value;
 
-/// A type as the fixtures spell it: `f32[2,?]`, `int`, `none`.
+/// A type as the fixtures spell it: `f32[2,?]`, `int`, `token`, `none`.
 fn spell(ty: &Value) -> String {
     if let Some(scalar) = ty["scalar"].as_str() {
         return scalar.to_owned();
+    }
+    if ty["token"] == true {
+        return "token".to_owned();
     }
     let Some(dtype) = ty["tensor"].as_str() else { return "none".to_owned() };
     let dim = |d: &Value| d.as_i64().map_or("?".to_owned(), |d| d.to_string());

@@ -42,7 +42,7 @@ pub enum Action {
     /// Calls an operator that writes on copies of what it writes to.
     Functional(Functional),
     /// Does something after the effects before it; its results follow a token.
-    Effect(Box<Action>),
+    Effect { action: Box<Action>, is_void: bool },
     /// Takes an inner tensor of a tensor subclass, by its name among the stream's tensors.
     Inner(String),
 }
@@ -151,7 +151,7 @@ impl Action {
                 args.iter().for_each(|arg| arg.for_each_slot(f))
             }
             Action::Functional(call) => call.templates().for_each(|arg| arg.for_each_slot(f)),
-            Action::Effect(action) => action.for_each_slot(f),
+            Action::Effect { action, .. } => action.for_each_slot(f),
             Action::Inner(_) => {}
         }
     }
@@ -213,7 +213,9 @@ fn action(engine: &Engine, graph: &Graph, node: &Node, numbers: &HashMap<&str, u
             return Err(Error::value("expected a token and an operator"));
         };
         let inner = Node { op: inner.clone(), args: args.to_vec(), ..node.clone() };
-        return Ok(Action::Effect(Box::new(action(engine, graph, &inner, numbers)?)));
+        // Where the operator returns nothing, `None` may stand behind the token.
+        let is_void = node.results.get(1).is_some_and(|result| result.ty == Type::None);
+        return Ok(Action::Effect { action: Box::new(action(engine, graph, &inner, numbers)?), is_void });
     }
     if op == "higher_order.auto_functionalized" || op == "higher_order.auto_functionalized_v2" {
         return Functional::new(engine, node, &|arg| template(arg, numbers)).map(Action::Functional);

@@ -174,9 +174,12 @@ impl<'g> Program<'g> {
             Action::Functional(call) => {
                 results.extend(call.run(self.engine, &mut |arg| filled(arg, values, symbols))?);
             }
-            Action::Effect(action) => {
+            Action::Effect { action, is_void } => {
                 results.push(Value::None);
                 self.act(action, values, symbols, scratch, watch, results)?;
+                if *is_void {
+                    results.push(Value::None);
+                }
             }
             Action::Inner(name) => {
                 let value = self.inner.get(name);
