@@ -10,7 +10,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// Bytes read at a time: the block stays in the cache of the core that hashes it.
-const BLOCK_BYTES: usize = 256 * 1024;
+const BLOCK_BYTES: usize = 64 * 1024;
 
 /// A SHA-256 digest; shown as 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
