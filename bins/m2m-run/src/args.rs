@@ -17,7 +17,7 @@ NAME.features, NAME.active and NAME.stride.
 
 State is read in place from the files that the stream names, or from the bundle's weights; inputs come from a safetensors or \
 npz file with the keys in_0, in_1, ... in the order of the flattened inputs, or with the inputs' names; from --random; or \
-from the stream's last golden record.
+from the stream's last golden record. Complex numbers may be stored as pairs of floats along a last axis of 2, in references too.
 
 --compare prints a line for each output: the largest absolute, relative and ULP difference, the signal-to-noise ratio, and \
 how many elements are outside of atol + rtol * |reference|. NaN equals NaN; integers and bools must be equal. Without FILE it \

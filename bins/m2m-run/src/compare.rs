@@ -6,7 +6,7 @@
 //! those of the differences.
 
 use crate::number::{floats, integers, places};
-use crate::tensors::TensorView;
+use crate::tensors::{TensorView, part_of};
 use m2m_record::DType;
 use std::fmt;
 
@@ -151,12 +151,7 @@ pub fn find_nan(dtype: DType, dims: &[i64], bytes: &[u8]) -> Option<Verdict> {
 /// Compares an output of `dtype` with its reference. Complex references may be stored as pairs of floats.
 pub fn compare(dtype: DType, dims: &[i64], bytes: &[u8], reference: &TensorView<'_>, tolerance: Tolerance) -> Verdict {
     let mut shape: Vec<i64> = dims.to_vec();
-    let part = match dtype {
-        DType::C32 => DType::F16,
-        DType::C64 => DType::F32,
-        DType::C128 => DType::F64,
-        other => other,
-    };
+    let part = part_of(dtype);
     let dtype = if reference.dtype == part && part != dtype {
         shape.push(2);
         part

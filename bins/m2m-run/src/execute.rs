@@ -190,6 +190,11 @@ fn value<'a>(slot: &Slot, view: Option<&'a View<'a>>, kind: &Kind, sources: &Sou
         let way = if matches!(kind, Kind::Scalar(_)) { "--scalar or --inputs" } else { "--inputs" };
         wrong(slot, format!("no value; expected {} in {way}", kind.shape().shown()))
     })?;
+    let stated = slot.ty.as_ref().and_then(Type::as_tensor).map(|ty| ty.dtype);
+    let tensor = match stated.or_else(|| element_dtype(&kind.shape().element)) {
+        Some(dtype) => tensor.paired(dtype),
+        None => tensor,
+    };
     check_type(slot, kind, &tensor)?;
     match kind {
         Kind::Tensor(_) => Ok(Value::Tensor(tensor.bytes.into(), tensor.dims())),

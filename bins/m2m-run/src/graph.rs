@@ -8,7 +8,7 @@ use crate::plan::Story;
 use crate::timing::{Times, timed};
 use crate::trace::place;
 use m2m_graph::{Graph, Program};
-use m2m_record::Node;
+use m2m_record::{DType, Input, Node};
 use m2m_torch::{Engine, Error, Given, Outcome, Output, Session, Value, Watch};
 use std::collections::HashMap;
 use std::path::Path;
@@ -63,8 +63,12 @@ pub fn run(
     watch: &mut Watch<'_>,
 ) -> Result<Outcome, Vec<Error>> {
     engine.seed(args.seed).map_err(|error| vec![error])?;
+    let complex: HashMap<String, DType> = graphs.root.inputs.iter().filter_map(|input| complex(story, input)).collect();
     let tensor = |key: &str| {
-        let view = inputs.get(key);
+        let view = inputs.get(key).map(|view| match complex.get(key) {
+            Some(dtype) => view.paired(*dtype),
+            None => view,
+        });
         view.map(|view| engine.copied(view.dtype, &view.dims(), view.bytes)).transpose()
     };
     let scalar = |key: &str| {
@@ -78,6 +82,12 @@ pub fn run(
     let given = Given { tensor: &tensor, scalar: &scalar };
     let session = Session { graphs, tensors: &tensors, root, key: &|value| story.leaf(value), given: &given };
     m2m_torch::run(engine, &session, watch)
+}
+
+/// The key and dtype of an input of complex numbers.
+fn complex(story: &Story, input: &Input) -> Option<(String, DType)> {
+    let dtype = input.ty.as_tensor()?.dtype;
+    dtype.is_complex().then(|| (story.leaf(&input.value).unwrap_or_else(|| input.value.clone()), dtype))
 }
 
 fn named(output: Output) -> Named {

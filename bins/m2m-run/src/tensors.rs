@@ -94,8 +94,46 @@ impl TensorFile {
 }
 
 impl TensorView<'_> {
+    /// Pairs of floats along a last axis of 2 as the complex numbers that they spell, where `dtype` wants those; others as
+    /// they are.
+    pub fn paired(self, dtype: DType) -> Self {
+        match self.shape.split_last() {
+            Some((2, dims)) if dtype.is_complex() && self.dtype == part_of(dtype) => {
+                Self { dtype, shape: dims.to_vec().into(), bytes: self.bytes }
+            }
+            _ => self,
+        }
+    }
+
     /// The shape as signed sizes; the header's reader has checked that the bytes, and so the sizes, exist.
     pub fn dims(&self) -> Vec<i64> {
         self.shape.iter().map(|&size| i64::try_from(size).unwrap_or(i64::MAX)).collect()
+    }
+}
+
+/// The dtype of the two parts of a complex number; any other dtype itself.
+pub fn part_of(dtype: DType) -> DType {
+    match dtype {
+        DType::C32 => DType::F16,
+        DType::C64 => DType::F32,
+        DType::C128 => DType::F64,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_floats_are_complex_numbers_where_those_are_wanted() {
+        let pairs = TensorView { dtype: DType::F32, shape: (&[3, 2][..]).into(), bytes: &[0; 24] };
+        let read = pairs.clone().paired(DType::C64);
+        assert_eq!((read.dtype, read.dims(), read.bytes.len()), (DType::C64, vec![3], 24));
+        for dtype in [DType::F32, DType::C128] {
+            assert_eq!(pairs.clone().paired(dtype).dims(), [3, 2]);
+        }
+        let triples = TensorView { dtype: DType::F32, shape: (&[2, 3][..]).into(), bytes: &[0; 24] };
+        assert_eq!(triples.paired(DType::C64).dtype, DType::F32);
     }
 }
