@@ -24,9 +24,8 @@ pub(super) fn attention(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         Some(scale) => O::from(scale),
         None => default_scale(e, &q)?,
     };
-    let kt = e.transpose(&k, k.from_end(2)?, k.from_end(1)?)?;
-    let scores = super::matmul::product(e, &q, &kt)?;
-    let scores = e.mul(&scores, &scale)?;
+    let (k, v) = of_query(e, &q, &k, &v)?;
+    let scores = products(e, &q, &k, &scale)?;
     let mask = e.opt_tensor(b, "attn_mask")?;
     let is_masked = mask.is_some();
     let scores = masked(e, &scores, mask, b.bool("is_causal")?)?;
@@ -34,6 +33,20 @@ pub(super) fn attention(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let weights = dropped(e, b, weights)?;
     let y = super::matmul::product(e, &weights, &v)?;
     one(e.to_dtype(&y, dtype)?)
+}
+
+/// Keys of the query's embedding size, and values of as many rows as the keys.
+fn of_query(e: &mut Expander<'_, '_>, q: &V, k: &V, v: &V) -> Result<(V, V), Error> {
+    let k = e.of_sizes(k, &[q.dim(q.from_end(1)?)])?;
+    let v = e.of_sizes(v, &[k.dim(k.from_end(2)?), v.dim(v.from_end(1)?)])?;
+    Ok((k, v))
+}
+
+/// `scale · Q Kᵀ`
+fn products(e: &mut Expander<'_, '_>, q: &V, k: &V, scale: &O) -> Result<V, Error> {
+    let kt = e.transpose(k, k.from_end(2)?, k.from_end(1)?)?;
+    let scores = super::matmul::product(e, q, &kt)?;
+    e.mul(&scores, scale)
 }
 
 /// Attention weights after dropout with probability `dropout_p`.
@@ -117,9 +130,8 @@ pub(super) fn flash_for_cpu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results 
         Some(scale) => O::from(scale),
         None => default_scale(e, &q)?,
     };
-    let kt = e.transpose(&k, k.from_end(2)?, k.from_end(1)?)?;
-    let scores = super::matmul::product(e, &q, &kt)?;
-    let scores = e.mul(&scores, &scale)?;
+    let (k, v) = of_query(e, &q, &k, &v)?;
+    let scores = products(e, &q, &k, &scale)?;
     let mask = e.opt_tensor(b, "attn_mask")?;
     let scores = masked(e, &scores, mask, b.bool("is_causal")?)?;
     let weights = safe_softmax(e, &scores)?;

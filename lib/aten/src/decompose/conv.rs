@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::expand::{Expander, Results, one};
 use crate::value::{V, sizes_arg};
 use m2m_record::{Arg, DType};
-use m2m_tensor::Expr;
+use m2m_tensor::{Expr, expr};
 
 /// The numbers of a convolution, one for each spatial dimension.
 struct Window {
@@ -62,7 +62,7 @@ pub(super) fn conv_transpose(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results
 }
 
 /// `conv2d.padding`: `valid` is 0; `same` keeps the size, the odd element of `dilation · (kernel - 1)` going to the
-/// end.
+/// end. A kernel of symbolic size has all of it padded before the convolution.
 pub(super) fn conv_padding(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let mut x = e.tensor(b, "input")?;
     let weight = e.tensor(b, "weight")?;
@@ -76,7 +76,13 @@ pub(super) fn conv_padding(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
             let mut even = Vec::new();
             for (k, d) in dilation.iter().enumerate() {
                 let Some(kernel) = weight.dim(k + 2).as_int() else {
-                    return Err(Error::unsupported("a kernel of symbolic size"));
+                    let reach = expr::mul([Expr::Int(*d), expr::sub(weight.dim(k + 2), Expr::Int(1))]);
+                    let first = expr::floor_div(reach.clone(), Expr::Int(2));
+                    even.push(0);
+                    if let Some(pad) = pads.get_mut(lead + k) {
+                        *pad = (first.clone(), expr::sub(reach, first));
+                    }
+                    continue;
                 };
                 let total = exact(b.op(), kernel.checked_sub(1).and_then(|k| d.checked_mul(k)))?;
                 even.push(total / 2);
@@ -98,7 +104,7 @@ pub(super) fn zero(dtype: DType) -> Arg {
 }
 
 /// `pad(x, pad, mode, value)`, `constant_pad_nd` among them: pairs from the last dimension backwards. `reflect` mirrors
-/// without the edge, `replicate` repeats it, `circular` wraps.
+/// without the edge, `replicate` repeats it, `circular` wraps, after negative sizes have cut elements off.
 pub(super) fn pad(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let flat = e.sizes(b, "pad")?;
@@ -158,6 +164,27 @@ pub(super) fn named_pad(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(y)
 }
 
+/// Pads one dimension with elements of its other end; negative sizes cut elements off first.
+fn wrapped(e: &mut Expander<'_, '_>, x: &V, dim: usize, before: i64, after: i64) -> Result<V, Error> {
+    let cut = |n: i64| Expr::Int(n.saturating_neg().max(0));
+    let end = expr::sub(x.dim(dim), cut(after));
+    let kept = e.slice(x, dim, &cut(before), &end, 1)?;
+    let size = kept.dim(dim);
+    let (before, after) = (before.max(0), after.max(0));
+    if size.as_int().is_some_and(|size| before > size || after > size) {
+        return Err(Error::shape("pad", format!("circular padding ({before}, {after}) of a dimension of size {size}")));
+    }
+    let mut parts = Vec::new();
+    if before > 0 {
+        parts.push(e.slice(&kept, dim, &expr::sub(size.clone(), Expr::Int(before)), &size, 1)?);
+    }
+    parts.push(kept.clone());
+    if after > 0 {
+        parts.push(e.slice(&kept, dim, &Expr::Int(0), &Expr::Int(after), 1)?);
+    }
+    e.cat(&parts, dim)
+}
+
 /// Pads one dimension with elements of the tensor itself.
 fn border(
     e: &mut Expander<'_, '_>,
@@ -172,19 +199,16 @@ fn border(
     if before == 0 && after == 0 {
         return Ok(x.clone());
     }
+    if mode == "circular" {
+        return wrapped(e, x, dim, before, after);
+    }
     let Some(size) = x.dim(dim).as_int() else {
         return Err(Error::unsupported(format!("{mode} padding of a dimension of symbolic size {}", x.dim(dim))));
     };
     if before < 0 || after < 0 {
         return Err(Error::unsupported(format!("{mode} padding of a negative size")));
     }
-    let limit = if mode == "reflect" {
-        size - 1
-    } else if mode == "circular" {
-        size
-    } else {
-        i64::MAX
-    };
+    let limit = if mode == "reflect" { size - 1 } else { i64::MAX };
     if before > limit || after > limit || size == 0 {
         return Err(Error::shape("pad", format!("{mode} padding ({before}, {after}) of a dimension of size {size}")));
     }
@@ -196,15 +220,12 @@ fn border(
         let (from, to) = match (mode, is_first) {
             ("reflect", true) => (1, count + 1),
             ("reflect", false) => (size - 1 - count, size - 1),
-            ("circular", true) => (size - count, size),
-            ("circular", false) => (0, count),
             (_, true) => (0, 1),
             (_, false) => (size - 1, size),
         };
         let part = e.slice(x, dim, &Expr::Int(from), &Expr::Int(to), 1)?;
         parts.push(match mode {
             "reflect" => e.flip(&part, &[dim])?,
-            "circular" => part,
             _ => {
                 let mut shape = x.shape.clone();
                 if let Some(size) = shape.get_mut(dim) {

@@ -224,11 +224,12 @@ pub(super) fn frac(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.sub(&x, &whole)?)
 }
 
-/// `logit(eps)`: `log(x / (1-x))`, `x` first clamped to `[eps, 1-eps]`.
+/// `logit(eps)`: `log(x / (1-x))`, `x` first clamped to `[eps, 1-eps]`. Every step rounds, of half types too, as in
+/// PyTorch's kernel.
 pub(super) fn logit(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let (dtype, _) = e.result(b, 0)?;
-    let mut x = compute(e, &x, dtype)?;
+    let mut x = e.to_dtype(&x, dtype)?;
     if let Some(eps) = b.float_or("eps")? {
         let args = vec![x.arg(), Arg::from(eps), Arg::from(1.0 - eps)];
         x = e.call1("aten.clamp.default", args, &[], x.dtype, &x.shape)?;

@@ -86,13 +86,20 @@ pub(super) fn outer(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 }
 
 /// `addmm addbmm addmv baddbmm`: `beta · self + alpha · (a @ b)`, rounded once. With a bias row, which is how a linear
-/// layer decomposes, `linear` says the same and keeps the sum unrounded.
+/// layer decomposes, `linear` says the same and keeps the sum unrounded. Factors of integer products are whole numbers:
+/// fractions are cut off, as `Scalar::to` does.
 pub(super) fn add_product(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, _) = e.result(b, 0)?;
     let bias = e.tensor(b, "self")?;
     let name = |k: usize| b.schema.args.get(k).map_or("self", |a| a.name);
     let (x, y) = (e.tensor(b, name(1))?, e.tensor(b, name(2))?);
-    let (beta, alpha) = (b.scalar("beta")?.clone(), b.scalar("alpha")?.clone());
+    let factor = |name| -> Result<Arg, Error> {
+        Ok(match b.scalar(name)? {
+            Arg::Float(x) if dtype.is_integer() => Arg::Int(x.0 as i64),
+            other => other.clone(),
+        })
+    };
+    let (beta, alpha) = (factor("beta")?, factor("alpha")?);
     let is_one = |n: &Arg| matches!(n, Arg::Int(1)) || matches!(n, Arg::Float(f) if f.0 == 1.0);
     let is_zero = |n: &Arg| matches!(n, Arg::Int(0)) || matches!(n, Arg::Float(f) if f.0 == 0.0);
     let is_plain = is_one(&beta) && is_one(&alpha);
@@ -204,6 +211,15 @@ pub(super) fn tensordot(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         dims.iter().map(|d| crate::infer::wrap_dim(b.op(), *d, v.rank())).collect::<Result<Vec<_>, _>>()
     };
     let (dx, dy) = (wrap(b.ints("dims_self")?, &x)?, wrap(b.ints("dims_other")?, &y)?);
+    // A dimension of size 1 meets every size: the other tensor is summed over it first.
+    let (mut x, mut y) = (x, y);
+    for (i, j) in dx.iter().zip(&dy) {
+        match (x.dim(*i), y.dim(*j)) {
+            (Expr::Int(1), Expr::Int(n)) if n != 1 => y = e.sum(&y, &[*j], true)?,
+            (Expr::Int(n), Expr::Int(1)) if n != 1 => x = e.sum(&x, &[*i], true)?,
+            _ => {}
+        }
+    }
     let rest = |v: &V, dims: &[usize]| (0..v.rank()).filter(|d| !dims.contains(d)).collect::<Vec<_>>();
     let (rx, ry) = (rest(&x, &dx), rest(&y, &dy));
     let size = |v: &V, dims: &[usize]| expr::mul(dims.iter().map(|d| v.dim(*d)));
@@ -289,9 +305,13 @@ pub(super) fn weight_int8pack_mm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Res
 }
 
 /// `_trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim)`: the product of all three, each with dimensions of size 1
-/// put in where its list says, summed over `sumdim`.
+/// put in where its list says, summed over `sumdim`. A dimension that all three lack comes out without elements.
 pub(super) fn trilinear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let (dtype, _) = e.result(b, 0)?;
+    let (dtype, shape) = e.result(b, 0)?;
+    let (first, second, third) = (b.ints("expand1")?, b.ints("expand2")?, b.ints("expand3")?);
+    if first.iter().any(|dim| second.contains(dim) && third.contains(dim)) && shape.contains(&Expr::Int(0)) {
+        return one(e.full(&shape, dtype, Arg::Int(0))?);
+    }
     let mut product: Option<V> = None;
     for (name, dims) in [("i1", "expand1"), ("i2", "expand2"), ("i3", "expand3")] {
         let x = e.tensor(b, name)?;

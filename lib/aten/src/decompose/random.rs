@@ -76,7 +76,10 @@ pub(super) fn bernoulli(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, shape) = e.result(b, 0)?;
     let p = if b.has("p") { e.operand(b, "p")? } else { O::T(e.tensor(b, "self")?) };
     let p = match p {
-        O::T(p) => O::T(e.widen_float(&p)?),
+        O::T(p) => {
+            let p = e.of_sizes(&p, &shape)?;
+            O::T(e.widen_float(&p)?)
+        }
         number => number,
     };
     let hit = below(e, &shape, &p)?;

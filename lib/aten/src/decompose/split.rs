@@ -145,7 +145,8 @@ pub(super) fn glu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let half = shape.get(dim).cloned().unwrap_or(Expr::Int(0));
     let x = e.widen(&x)?;
     let a = e.slice(&x, dim, &Expr::Int(0), &half, 1)?;
-    let c = e.slice(&x, dim, &half, &x.dim(dim), 1)?;
+    // The dimension is even, which its symbols need not show.
+    let c = e.slice(&x, dim, &half, &expr::mul([Expr::Int(2), half.clone()]), 1)?;
     let gate = e.unary("sigmoid", &c)?;
     let y = e.mul(&a, &gate)?;
     one(e.to_dtype(&y, dtype)?)

@@ -260,6 +260,9 @@ pub(super) fn roll(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 pub(super) fn diff(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    if b.int("n")? == 0 {
+        return one(x);
+    }
     let mut parts: Vec<V> = e.opt_tensor(b, "prepend")?.into_iter().collect();
     parts.push(x);
     parts.extend(e.opt_tensor(b, "append")?);
@@ -435,11 +438,10 @@ pub(super) fn diagonal_scatter(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Resul
     let place = if offset >= 0 { row } else { col };
     let most = expr::sub(src.dim(last), Expr::Int(1));
     let args = vec![place.arg(), Arg::Null, size_arg(&most)];
-    let place = match most.as_int() {
-        Some(n) if n < 0 => return one(x),
-        Some(_) => e.call1("aten.clamp.default", args, &[], place.dtype, &place.shape)?,
-        None => return Err(Error::unsupported(format!("diagonal_scatter of {} elements", src.dim(last)))),
-    };
+    if most.as_int().is_some_and(|n| n < 0) {
+        return one(x);
+    }
+    let place = e.call1("aten.clamp.default", args, &[], place.dtype, &place.shape)?;
     let src = e.to_dtype(&src, x.dtype)?;
     let spread = e.index_select(&src, last, &place)?;
     let spread = e.unsqueeze(&spread, if offset >= 0 { last + 1 } else { last })?;

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::infer::{permuted, slice_size, view_shape, wrap_dim};
 use crate::value::{V, size_arg, sizes_arg};
 use m2m_record::{Arg, DType};
+use m2m_tensor::expr::Cmp;
 use m2m_tensor::{Expr, expr};
 
 fn int(n: usize) -> i64 {
@@ -102,6 +103,24 @@ impl Expander<'_, '_> {
         }
         let args = vec![x.arg(), Arg::Int(int(dim)), size_arg(start), size_arg(end), Arg::Int(step)];
         self.call1("aten.slice.Tensor", args, &[], x.dtype, &shape)
+    }
+
+    /// `x` with sizes that must be those of `shape` where both are more than 1. What symbols do not show the program checks.
+    pub fn of_sizes(&mut self, x: &V, shape: &[Expr]) -> Result<V, Error> {
+        let mut y = x.clone();
+        for (back, wanted) in shape.iter().rev().enumerate().take(x.rank()) {
+            let dim = x.from_end(back + 1)?;
+            let size = x.dim(dim);
+            let is_known = size == *wanted || [&size, wanted].iter().any(|s| s.as_int() == Some(1));
+            if is_known || (size.as_int().is_some() && wanted.as_int().is_some()) {
+                continue;
+            }
+            let same = Expr::Cmp(Cmp::Eq, Box::new(size.clone()), Box::new(wanted.clone())).to_string();
+            let message = format!("dimension {dim} is {size} where {wanted} is needed");
+            self.call("aten._assert_scalar.default", vec![Arg::Sym(same), Arg::Str(message)], &[], Vec::new())?;
+            y = self.slice(&y, dim, &Expr::Int(0), wanted, 1)?;
+        }
+        Ok(y)
     }
 
     /// `x[index]` along `dim`, which goes.

@@ -153,8 +153,12 @@ pub(crate) fn shares(b: &Bound<'_>, old_input: &TensorType, result: &Type) -> Op
             Some(!b.bool("train").unwrap_or(true) || b.float("p") == Ok(0.0))
         }
         "type_as" => Some(result.dtype == old_input.dtype),
-        "to" => Some(result.dtype == old_input.dtype && !b.bool("copy").unwrap_or(false)),
-        "contiguous" => Some(old_input.strides.is_none()),
+        // A tensor that lies in the wanted format already is handed on; any other is copied into it.
+        "to" => {
+            let is_as_wanted = result.dtype == old_input.dtype && result.strides == old_input.strides;
+            Some(is_as_wanted && !b.bool("copy").unwrap_or(false))
+        }
+        "contiguous" => Some(result.strides == old_input.strides),
         "reshape" | "reshape_as" | "flatten" | "ravel" => is_viewable(old_input, result),
         "broadcast_tensors" | "meshgrid" | "atleast_1d" => Some(true),
         _ => Some(b.schema.is_view()),

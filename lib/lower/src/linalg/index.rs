@@ -102,6 +102,11 @@ pub fn gather<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val
     let t = cx.tensor(bound.tensor("self")?)?;
     let index = integers(cx, bound.tensor("index")?)?;
     let axis = axis_of(t.rank().max(index.rank()), bound.int("dim")?)?;
+    if t.rank().max(1) != index.rank().max(1) && index.shape.contains(&Dim::Int(0)) {
+        // No place is read, so the ranks may differ.
+        let value = cx.empty(t.dtype, &index.shape)?;
+        return shaped(cx, node, &Tensor { value, dtype: t.dtype, shape: index.shape });
+    }
     let (t, index) = (at_least_1d(cx, &t)?, at_least_1d(cx, &index)?);
     let extent = cx.size_value(&t.shape[axis])?;
     let ins = [(index.value, Map::identity(index.rank()))];

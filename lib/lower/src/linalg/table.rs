@@ -194,7 +194,7 @@ pub const TABLE: &[Row] = &[
     rule("aten.cat.default", Family::View, "tensor.insert_slice", view::cat),
     unary_row("aten.ceil.default", unary::ceil),
     rule("aten.clamp.Tensor", Family::Select, "linalg.generic", select::clamp_tensor),
-    unary_row("aten.clamp.default", unary::clamp),
+    rule("aten.clamp.default", Family::Select, "linalg.generic", select::clamp),
     unary_row("aten.clone.default", unary::identity),
     rule("aten.complex.default", Family::Complex, "linalg.generic", complex::complex),
     unary_row("aten.conj_physical.default", unary::conj),

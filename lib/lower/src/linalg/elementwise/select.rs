@@ -1,6 +1,6 @@
 //! Choices between elements: `where`, `masked_fill`, clamping by tensors.
 
-use super::{Operand, emit};
+use super::{Operand, emit, unary};
 use crate::error::Result;
 use crate::linalg::cx::{Cx, Val};
 use crate::linalg::scalar::compute_dtype;
@@ -30,6 +30,16 @@ pub fn where_self<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec
 /// `masked_fill(self, mask, value)`
 pub fn masked_fill<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     choose(cx, node, bound.arg("mask")?, bound.arg("value")?, bound.arg("self")?)
+}
+
+/// `clamp(self, min, max)`: of bounds that are known only at run time as if they were tensors.
+pub fn clamp<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
+    let is_known = |side: &Arg| !matches!(side, Arg::Sym(_) | Arg::Value(_));
+    if is_known(bound.arg("min")?) && is_known(bound.arg("max")?) {
+        unary::lower(cx, node, bound, unary::clamp)
+    } else {
+        clamp_tensor(cx, node, bound)
+    }
 }
 
 /// `clamp(self, min, max)` with tensors for bounds; a bound that is NaN gives NaN.

@@ -1,4 +1,5 @@
-//! Means and variances. Variance takes two passes, the mean first, so that it stays accurate where the mean is large.
+//! Means and variances. Variance takes two passes, the mean first, and those of f32 in f64 as PyTorch's kernel does, so
+//! that it stays accurate where the mean is large.
 
 use super::{Axes, accumulator, dim_operand, finish, finish_plain, fold, input};
 use crate::error::{Error, Result};
@@ -51,7 +52,7 @@ fn moments<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<(Tensor<'c
     }
     let axes = Axes::of(&t, bound)?;
     let count = axes.count(&t)?;
-    let acc = accumulator(t.dtype, &count);
+    let acc = if t.dtype == DType::F32 { DType::F64 } else { accumulator(t.dtype, &count) };
     let sum = sums(cx, &t, &axes, t.dtype, acc)?;
     let count = dim_operand(cx, &count)?;
     let plain = TensorType::new(acc, sum.shape.clone());
