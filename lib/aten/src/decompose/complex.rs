@@ -91,6 +91,17 @@ pub(super) fn real(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     e.emit(b.node)
 }
 
+/// `abs`: of a complex number, for a target that computes with real ones only, the length of its parts.
+pub(super) fn abs(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    if !x.dtype.is_complex() || e.is_lowerable("aten.conj_physical.default") {
+        return e.emit(b.node);
+    }
+    let parts = Pair::of(e, &x)?;
+    let im = parts.im.unwrap_or_else(|| parts.re.clone());
+    one(e.call1("aten.hypot.default", vec![parts.re.arg(), im.arg()], &[], parts.re.dtype, &x.shape)?)
+}
+
 /// `isreal`: whether the imaginary part is 0.
 pub(super) fn isreal(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;

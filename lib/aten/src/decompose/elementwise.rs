@@ -388,3 +388,13 @@ pub(super) fn copy(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     e.prove("identity", format!("every element is overwritten by {}", y.name));
     one(y)
 }
+
+/// `isfinite` for a target without it: `|x| < inf`, which NaN is not; integers are finite.
+pub(super) fn is_finite(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    if !x.dtype.is_float() {
+        return one(e.full(&x.shape, DType::Bool, true)?);
+    }
+    let size = e.unary("abs", &x)?;
+    one(e.compare("lt", &size, f64::INFINITY)?)
+}

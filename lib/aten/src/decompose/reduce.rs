@@ -4,6 +4,7 @@ use super::exact;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
+use crate::infer::wrap_dim;
 use crate::value::V;
 use m2m_record::{Arg, DType, Node};
 use m2m_tensor::Expr;
@@ -365,4 +366,37 @@ pub(super) fn all_true(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let results = b.node.results.iter().map(|r| m2m_record::TypedValue { value: None, ..r.clone() }).collect();
     e.expand(&Node { op: "aten.all.default".into(), args: vec![x.arg()], results, ..Node::default() })
+}
+
+/// `cummax`, `cummin` for a target without them: of the elements up to each one the extreme, and the last place of it. NaN
+/// is more extreme than any number. It takes as many elements as the dimension's square.
+pub(super) fn running_extreme(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    if x.rank() == 0 {
+        let place = e.full(&[], DType::I64, Arg::Int(0))?;
+        return Ok(vec![Some(x), Some(place)]);
+    }
+    let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    let (last, size) = (x.rank() - 1, x.dim(dim));
+    let ordered = e.transpose(&x, dim, last)?;
+    let line = e.iota(&size, DType::I64)?;
+    let column = e.unsqueeze(&line, 1)?;
+    let is_met = e.compare("le", &line, &column)?;
+    let row = e.unsqueeze(&ordered, last)?;
+    // Before the first element there is only that element itself.
+    let first = e.slice(&row, last + 1, &Expr::Int(0), &Expr::Int(1), 1)?;
+    let met = e.select_where(&is_met, &row, &first)?;
+    let op = if b.op().contains("cummax") { "amax" } else { "amin" };
+    let best = e.extreme(op, &met, &[last + 1], true)?;
+    let mut is_best = e.compare("eq", &row, &best)?;
+    if x.dtype.is_float() {
+        let is_nan = e.test("isnan", &row)?;
+        is_best = e.binary_default("logical_or", &is_best, &is_nan)?;
+    }
+    let is_best = e.binary_default("logical_and", &is_best, &is_met)?;
+    let none = e.full(&[], DType::I64, Arg::Int(0))?;
+    let place = e.select_where(&is_best, &line, &none)?;
+    let place = e.extreme("amax", &place, &[last + 1], false)?;
+    let best = e.squeeze(&best, last + 1)?;
+    Ok(vec![Some(e.transpose(&best, dim, last)?), Some(e.transpose(&place, dim, last)?)])
 }

@@ -73,3 +73,25 @@ pub(super) fn line(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let y = e.call1("aten.upsample_bilinear2d.vec", args, &[], dtype, &wide)?;
     one(e.squeeze(&y, 2)?)
 }
+
+/// `upsample_….vec` as the overload with sizes, those of the result, where the factors say no more than they do.
+pub(super) fn by_sizes(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (dtype, shape) = e.result(b, 0)?;
+    let (x, factors) = read(e, b, shape.len().saturating_sub(2))?;
+    let op = b.op().replace(".vec", ".default");
+    let sizes = x.shape.iter().zip(&shape).skip(2).map(|(from, to)| Some((from.as_int()?, to.as_int()?)));
+    let is_implied = |(size, factor): (Option<(i64, i64)>, &Option<f64>)| match (size, factor) {
+        (_, None) => true,
+        (Some((from, to)), Some(factor)) => from as f64 * factor == to as f64,
+        (None, Some(_)) => false,
+    };
+    if !e.is_lowerable(&op) || !sizes.zip(&factors).all(is_implied) {
+        return if b.has("align_corners") { super::antialias::resize(e, b) } else { nearest(e, b) };
+    }
+    let mut args = vec![x.arg(), sizes_arg(shape.get(2..).unwrap_or_default())];
+    if b.has("align_corners") {
+        args.push(b.arg("align_corners")?.clone());
+    }
+    args.extend(factors.iter().map(|_| Arg::Null));
+    one(e.call1(&op, args, &[], dtype, &shape)?)
+}

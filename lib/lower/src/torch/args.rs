@@ -8,7 +8,7 @@ use m2m_mlir::{Attribute, Builder, Value, attr};
 use m2m_record::{Arg, Dim, ScalarKind, Type as RecordType};
 use m2m_tensor::Expr;
 use m2m_tensor::expr::Cmp;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// What is known in one graph.
@@ -17,6 +17,8 @@ pub struct Scope<'c> {
     values: HashMap<String, (Value<'c>, RecordType)>,
     numbers: HashMap<String, Value<'c>>,
     constants: HashMap<String, Value<'c>>,
+    /// The symbols that stand for floats.
+    pub floats: HashSet<String>,
 }
 
 /// The state of an emission.
@@ -66,8 +68,11 @@ impl<'c> Cx<'c> {
                     }
                 }
             }
-            RecordType::Scalar { expr: Some(text), .. } => {
+            RecordType::Scalar { expr: Some(text), kind } => {
                 if let Ok(Expr::Sym(symbol)) = text.parse::<Expr>() {
+                    if *kind == ScalarKind::Float {
+                        self.scope.floats.insert(symbol.clone());
+                    }
                     self.scope.numbers.entry(symbol).or_insert(value);
                 }
             }
@@ -101,18 +106,20 @@ impl<'c> Cx<'c> {
         self.constant("int", "!torch.int", Some(("value", value)))
     }
 
-    fn float(&mut self, x: f64) -> Result<Value<'c>> {
+    /// `torch.constant.float`
+    pub fn float(&mut self, x: f64) -> Result<Value<'c>> {
         let value = attr::float(self.b.context(), self.b.elem("f64")?, x);
         self.constant("float", "!torch.float", Some(("value", value)))
     }
 
-    fn bool(&mut self, x: bool) -> Result<Value<'c>> {
+    /// `torch.constant.bool`
+    pub fn bool(&mut self, x: bool) -> Result<Value<'c>> {
         let value = attr::int(self.b.elem("bool")?, i64::from(x));
         self.constant("bool", "!torch.bool", Some(("value", value)))
     }
 
     /// `torch.constant.none`
-    fn none(&mut self) -> Result<Value<'c>> {
+    pub fn none(&mut self) -> Result<Value<'c>> {
         self.constant("none", "!torch.none", None)
     }
 
@@ -141,12 +148,25 @@ impl<'c> Cx<'c> {
         Ok(value)
     }
 
+    /// A dimension as a `!torch.int`.
+    pub fn size(&mut self, dim: &Dim) -> Result<Value<'c>> {
+        match dim {
+            Dim::Int(n) => self.int(*n),
+            Dim::Expr(text) => {
+                let expr: Expr = text.parse().map_err(|e| Error::Graph(format!("{e}")))?;
+                self.number(&expr)
+            }
+        }
+    }
+
     fn compute(&mut self, expr: &Expr) -> Result<Value<'c>> {
         let pair = |cx: &mut Self, name: &str, ty: &str, x: &Expr, y: &Expr| {
             let operands = [cx.number(x)?, cx.number(y)?];
             cx.op1(&format!("torch.{name}"), &operands, ty, &[])
         };
         match expr {
+            _ if self.is_float(expr) && !matches!(expr, Expr::Sym(_)) => self.float_number(expr),
+            Expr::Cmp(op, x, y) if self.is_float(x) || self.is_float(y) => self.compare_floats(*op, x, y),
             Expr::Int(n) => self.int(*n),
             Expr::Bool(x) => self.bool(*x),
             Expr::Add(items) => self.fold("torch.aten.add.int", "!torch.int", items),
@@ -199,8 +219,7 @@ impl<'c> Cx<'c> {
             Arg::Sym(text) => {
                 let expr: Expr = text.parse().map_err(|e| Error::Graph(format!("{e}")))?;
                 let ty = match expr {
-                    // Arithmetic is that of integers: a float is written where it stands alone.
-                    Expr::Float(x) => return Ok((self.float(x)?, "!torch.float".into())),
+                    _ if self.is_float(&expr) => "!torch.float",
                     Expr::Cmp(..) | Expr::Bool(_) | Expr::And(_) | Expr::Or(_) | Expr::Not(_) => "!torch.bool",
                     _ => "!torch.int",
                 };

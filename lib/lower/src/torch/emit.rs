@@ -35,7 +35,8 @@ pub fn emit<'c>(
     Ok(Emitted { module, lowered: walk.lowered, arguments, results, entry: name, externals: Vec::new() })
 }
 
-struct Walk<'w> {
+/// A walk over the graphs of a program.
+pub(super) struct Walk<'w> {
     graphs: HashMap<&'w str, &'w Graph>,
     places: &'w Places,
     options: Options,
@@ -98,7 +99,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn begin(&self, cx: &Cx<'_>, node: &Node) {
+    /// Begins the operations of a node.
+    pub(super) fn begin(&self, cx: &Cx<'_>, node: &Node) {
         let (scope, loc) = self.places.of_node(node);
         let file = loc.and_then(|l| l.rsplit_once(':')).and_then(|(f, line)| Some((f, line.parse().ok()?)));
         cx.b.set_named_location(scope.unwrap_or(&node.node), file);
@@ -129,7 +131,7 @@ impl Walk<'_> {
         if let [result] = node.results.as_slice()
             && let RecordType::Scalar { expr: Some(text), kind } = &result.ty
             && let Ok(expr) = text.parse::<Expr>()
-            && *kind != ScalarKind::Float
+            && (*kind == ScalarKind::Float) == cx.is_float(&expr)
             && cx.knows(&expr)
         {
             let value = cx.number(&expr)?;
@@ -138,6 +140,7 @@ impl Walk<'_> {
         let values = match node.op.as_str() {
             "higher_order.cond" => self.cond(cx, node)?,
             "higher_order.while_loop" => self.while_loop(cx, node)?,
+            "higher_order.map" | "higher_order.map_impl" | "higher_order.scan" => self.by_rows(cx, node)?,
             "aten._assert_scalar.default" | "aten._assert_async.default" | "aten._assert_async.msg" => {
                 return assert_truth(cx, node);
             }
@@ -156,7 +159,7 @@ impl Walk<'_> {
     }
 
     /// The outputs of a called graph, whose names are its own.
-    fn call<'c>(
+    pub(super) fn call<'c>(
         &mut self,
         cx: &mut Cx<'c>,
         id: &str,
@@ -240,7 +243,7 @@ impl Walk<'_> {
 }
 
 /// An operation with regions; what becomes known in one is forgotten after it.
-fn regions<'c>(
+pub(super) fn regions<'c>(
     cx: &mut Cx<'c>,
     name: &str,
     operands: &[Value<'c>],
@@ -259,7 +262,8 @@ fn regions<'c>(
     })
 }
 
-fn operands<'c>(cx: &mut Cx<'c>, list: Option<&Arg>) -> Result<Vec<(Value<'c>, String)>> {
+/// A list of operands, with the texts of their types.
+pub(super) fn operands<'c>(cx: &mut Cx<'c>, list: Option<&Arg>) -> Result<Vec<(Value<'c>, String)>> {
     match list {
         None | Some(Arg::Null) => Ok(Vec::new()),
         Some(Arg::List(items)) => items.iter().map(|item| cx.scalar(item)).collect(),
@@ -268,11 +272,12 @@ fn operands<'c>(cx: &mut Cx<'c>, list: Option<&Arg>) -> Result<Vec<(Value<'c>, S
 }
 
 /// A value of another static type: sizes that are known or not.
-fn cast<'c>(cx: &Cx<'c>, value: Value<'c>, from: &str, to: &str) -> Result<Value<'c>> {
+pub(super) fn cast<'c>(cx: &Cx<'c>, value: Value<'c>, from: &str, to: &str) -> Result<Value<'c>> {
     if from == to { Ok(value) } else { cx.op1("torch.tensor_static_info_cast", &[value], to, &[]) }
 }
 
-fn cast_all<'c>(cx: &Cx<'c>, values: Vec<(Value<'c>, String)>, texts: &[String]) -> Result<Vec<Value<'c>>> {
+/// Values as those of other static types.
+pub(super) fn cast_all<'c>(cx: &Cx<'c>, values: Vec<(Value<'c>, String)>, texts: &[String]) -> Result<Vec<Value<'c>>> {
     if values.len() != texts.len() {
         return Err(Error::Graph(format!("a called graph gives {} values for {} results", values.len(), texts.len())));
     }

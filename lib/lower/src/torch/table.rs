@@ -54,6 +54,7 @@ pub const OPERATORS: &[&str] = &[
     "aten.ceil.default",
     "aten.clamp.Tensor",
     "aten.clamp.default",
+    "aten.complex.default",
     "aten.constant_pad_nd.default",
     "aten.convolution.default",
     "aten.copysign.Tensor",
@@ -95,10 +96,10 @@ pub const OPERATORS: &[&str] = &[
     "aten.hardswish.default",
     "aten.hardtanh.default",
     "aten.im2col.default",
+    "aten.imag.default",
     "aten.index.Tensor",
     "aten.index_put.default",
     "aten.index_select.default",
-    "aten.isfinite.default",
     "aten.isinf.default",
     "aten.isnan.default",
     "aten.item.default",
@@ -106,6 +107,7 @@ pub const OPERATORS: &[&str] = &[
     "aten.le.Scalar",
     "aten.le.Tensor",
     "aten.leaky_relu.default",
+    "aten.linalg_det.default",
     "aten.linalg_vector_norm.default",
     "aten.linear.default",
     "aten.log.default",
@@ -153,6 +155,10 @@ pub const OPERATORS: &[&str] = &[
     "aten.pow.Tensor_Tensor",
     "aten.prod.default",
     "aten.prod.dim_int",
+    "aten.rand.default",
+    "aten.randint.low",
+    "aten.randn.default",
+    "aten.real.default",
     "aten.reciprocal.default",
     "aten.reflection_pad1d.default",
     "aten.reflection_pad2d.default",
@@ -199,20 +205,17 @@ pub const OPERATORS: &[&str] = &[
     "aten.tril.default",
     "aten.triu.default",
     "aten.trunc.default",
-    "aten.upsample_bilinear2d.default",
-    "aten.upsample_bilinear2d.vec",
-    "aten.upsample_nearest1d.default",
-    "aten.upsample_nearest1d.vec",
-    "aten.upsample_nearest2d.default",
-    "aten.upsample_nearest2d.vec",
     "aten.var.correction",
     "aten.var_mean.correction",
     "aten.view.default",
+    "aten.view_as_complex.default",
+    "aten.view_as_real.default",
     "aten.where.self",
 ];
 
 /// Calls of graphs that the dialect has structured operations for.
-pub const REGIONS: &[&str] = &["higher_order.cond", "higher_order.while_loop"];
+pub const REGIONS: &[&str] =
+    &["higher_order.cond", "higher_order.map", "higher_order.map_impl", "higher_order.scan", "higher_order.while_loop"];
 
 /// Operators that the dialect has for tensors only: their number becomes a tensor without dimensions.
 const LIFTED: &[(&str, &str)] = &[
