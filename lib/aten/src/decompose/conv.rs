@@ -1,7 +1,7 @@
 //! Convolutions by other names: all become `convolution.default` on batched input.
 
 use super::complex::Pair;
-use super::exact;
+use super::{exact, own};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -84,7 +84,7 @@ fn convolution_of(
 pub(super) fn plain(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, shape) = e.result(b, 0)?;
     if !dtype.is_complex() {
-        return e.emit(b.node);
+        return own(e, b);
     }
     let tensors = [Some(e.tensor(b, "input")?), Some(e.tensor(b, "weight")?), e.opt_tensor(b, "bias")?];
     let names = ["stride", "padding", "dilation", "transposed", "output_padding", "groups"];

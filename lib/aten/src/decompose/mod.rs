@@ -69,6 +69,14 @@ fn need_rank(op: &str, v: &V, rank: usize) -> Result<(), Error> {
     Ok(())
 }
 
+/// The call as it is, which the target must lower itself.
+fn own(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    if !e.is_lowerable(b.op()) {
+        return Err(Error::unsupported("neither lowered by the target nor decomposed"));
+    }
+    e.emit(b.node)
+}
+
 /// Makes the nodes that a call becomes and gives its results.
 pub(crate) type Rule = fn(&mut Expander<'_, '_>, &Bound<'_>) -> Results;
 

@@ -3,7 +3,7 @@
 //!
 //! Results have the distribution that PyTorch's documentation states; the numbers themselves are the target's.
 
-use super::need_rank;
+use super::{need_rank, own};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -55,7 +55,7 @@ fn drawn(dtype: DType) -> DType {
 pub(super) fn plain(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, shape) = e.result(b, 0)?;
     if !dtype.is_complex() {
-        return e.emit(b.node);
+        return own(e, b);
     }
     let is_normal = b.op() == "aten.randn.default";
     one(if is_normal { normal_of(e, &shape, dtype)? } else { uniform_of(e, &shape, dtype)? })

@@ -216,8 +216,9 @@ pub fn zeta<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, q: Value<'c>, _: &Bound) -> R
         factor = s.div(s.mul(factor, next)?, square)?;
     }
     let tail = s.mul(last, series)?;
-    // A power that is 0 leaves nothing, however large what it is multiplied with.
-    let tail = choose(s, (last, Compare::Eq, 0.0), zero, tail)?;
+    // A power that is 0 adds nothing to a sum, however large what it is multiplied with.
+    let is_nothing = s.b.andi(s.compare(Compare::Eq, last, zero)?, s.compare(Compare::Ne, sum, zero)?)?;
+    let tail = s.b.select(is_nothing, zero, tail)?;
     let y = s.add(sum, tail)?;
     let (nan, infinity) = (s.number(f64::NAN)?, s.number(f64::INFINITY)?);
     let y = s.b.select(is_unknown, nan, y)?;
