@@ -60,8 +60,8 @@ impl<'b, 'c> Scalars<'b, 'c> {
         if self.is_complex() { Ok(self.parts(x)?.0) } else { Ok(x) }
     }
 
-    /// A real value, of the type of the parts, as a value.
-    pub fn from_real(&self, x: Value<'c>) -> Result<Value<'c>> {
+    /// A real value, of the type of the parts, as one of the type of values.
+    pub fn as_complex(&self, x: Value<'c>) -> Result<Value<'c>> {
         if self.is_complex() { self.join(x, self.of_parts().number(0.0)?) } else { Ok(x) }
     }
 

@@ -23,7 +23,7 @@ pub fn cholesky<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<V
         let pivot = line(b, column, 1, k)?;
         let ins = [(column, by_row()), (column, read(&[Some(0), Some(2), None])), (pivot, by_matrix())];
         let next = renew(b, dtype, v[0], &ins, &|s, row, col, v: &[Value<'c>], own| {
-            let root = s.from_real(s.b.unary("math.sqrt", s.real_part(v[2])?)?)?;
+            let root = s.as_complex(s.b.unary("math.sqrt", s.real_part(v[2])?)?)?;
             let (left, right) = (s.div(v[0], root)?, s.conj(s.div(v[1], root)?)?);
             let rest = s.sub(own, s.mul(left, right)?)?;
             let (is_row, is_col) = (s.b.cmpi(CmpI::Sgt, row, k)?, s.b.cmpi(CmpI::Sgt, col, k)?);

@@ -100,7 +100,7 @@ impl<'c> Reflection<'c> {
             let square = s.real_part(s.add(s.mul(alpha, s.conj(alpha)?)?, below)?)?;
             let norm = s.b.unary("math.sqrt", square)?;
             let norm = s.b.binary("math.copysign", norm, s.real_part(alpha)?)?;
-            s.from_real(s.b.negf(norm)?)
+            s.as_complex(s.b.negf(norm)?)
         };
         // Nothing is to be reflected where nothing is below a diagonal that is real.
         let is_nothing = |s: &Scalars<'_, 'c>, alpha: Value<'c>, below: Value<'c>| {
