@@ -1,9 +1,11 @@
 //! Convolutions by other names: all become `convolution.default` on batched input.
 
-use super::exact;
+use super::complex::Pair;
+use super::{exact, own};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
+use crate::promote::real_of;
 use crate::value::{V, sizes_arg};
 use m2m_record::{Arg, DType};
 use m2m_tensor::{Expr, expr};
@@ -19,7 +21,7 @@ struct Window {
 
 /// Calls `convolution` on `[N, C, …]`; `[C, …]` gets a batch of one, which goes again.
 fn convolve(e: &mut Expander<'_, '_>, b: &Bound<'_>, x: &V, w: Window) -> Results {
-    let (weight, bias) = (b.arg("weight")?.clone(), b.arg("bias")?.clone());
+    let (weight, bias) = (e.tensor(b, "weight")?, e.opt_tensor(b, "bias")?);
     let (dtype, shape) = e.result(b, 0)?;
     let spatial = w.stride.len();
     let is_batched = x.rank() == spatial + 2;
@@ -29,10 +31,7 @@ fn convolve(e: &mut Expander<'_, '_>, b: &Bound<'_>, x: &V, w: Window) -> Result
     }
     let x = if is_batched { x.clone() } else { e.unsqueeze(x, 0)? };
     let out: Vec<Expr> = (!is_batched).then_some(Expr::Int(1)).into_iter().chain(shape).collect();
-    let args = vec![
-        x.arg(),
-        weight,
-        bias,
+    let numbers = [
         Arg::ints(w.stride),
         Arg::ints(w.padding),
         Arg::ints(w.dilation),
@@ -40,8 +39,57 @@ fn convolve(e: &mut Expander<'_, '_>, b: &Bound<'_>, x: &V, w: Window) -> Result
         Arg::ints(w.output_padding),
         Arg::Int(b.int("groups")?),
     ];
-    let y = e.call1("aten.convolution.default", args, &[], dtype, &out)?;
+    let y = convolution_of(e, [Some(x), Some(weight), bias], &numbers, dtype, &out)?;
     one(if is_batched { y } else { e.squeeze(&y, 0)? })
+}
+
+/// `convolution` of an input, a weight and a bias. It is linear in the first two: of complex ones the parts are convolved,
+/// `(a + ib)·(c + id)` being `ac - bd + i(ad + bc)`.
+fn convolution_of(
+    e: &mut Expander<'_, '_>,
+    [x, weight, bias]: [Option<V>; 3],
+    numbers: &[Arg],
+    dtype: DType,
+    shape: &[Expr],
+) -> Result<V, Error> {
+    let (Some(x), Some(weight)) = (x, weight) else {
+        return Err(Error::shape("aten.convolution.default", "no input or no weight"));
+    };
+    if !dtype.is_complex() {
+        let bias = bias.map_or(Arg::Null, |v| v.arg());
+        let args = [x.arg(), weight.arg(), bias].into_iter().chain(numbers.iter().cloned()).collect();
+        return e.call1("aten.convolution.default", args, &[], dtype, shape);
+    }
+    let (x, w) = (Pair::of(e, &x)?, Pair::of(e, &weight)?);
+    let bias = bias.map(|v| Pair::of(e, &v)).transpose()?;
+    let (bias_re, bias_im) = bias.map_or((None, None), |pair| (Some(pair.re), pair.im));
+    let part = real_of(dtype);
+    let mut product = |a: &V, c: &V, bias: Option<V>| {
+        convolution_of(e, [Some(a.clone()), Some(c.clone()), bias], numbers, part, shape)
+    };
+    let re = product(&x.re, &w.re, bias_re)?;
+    let low = x.im.as_ref().zip(w.im.as_ref()).map(|(a, c)| product(a, c, None)).transpose()?;
+    let cross = w.im.as_ref().map(|c| product(&x.re, c, bias_im.clone())).transpose()?;
+    let bias_im = if cross.is_some() { None } else { bias_im };
+    let turned = x.im.as_ref().map(|a| product(a, &w.re, bias_im)).transpose()?;
+    let re = low.map_or_else(|| Ok(re.clone()), |low| e.sub(&re, &low))?;
+    let im = match (cross, turned) {
+        (Some(a), Some(c)) => Some(e.add(&a, &c)?),
+        (a, c) => a.or(c),
+    };
+    Pair { re, im }.join(e)
+}
+
+/// `convolution`, `_convolution`: of complex numbers by [`convolution_of`]; the target convolves real ones itself.
+pub(super) fn plain(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (dtype, shape) = e.result(b, 0)?;
+    if !dtype.is_complex() {
+        return own(e, b);
+    }
+    let tensors = [Some(e.tensor(b, "input")?), Some(e.tensor(b, "weight")?), e.opt_tensor(b, "bias")?];
+    let names = ["stride", "padding", "dilation", "transposed", "output_padding", "groups"];
+    let numbers = names.iter().map(|name| b.arg(name).cloned()).collect::<Result<Vec<_>, _>>()?;
+    one(convolution_of(e, tensors, &numbers, dtype, &shape)?)
 }
 
 /// `conv1d conv2d conv3d`: `y[n, o, p] = Σ_{c, k} x[n, c, p·stride + k·dilation - padding] · w[o, c, k] + bias[o]`.

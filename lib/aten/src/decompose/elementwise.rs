@@ -4,9 +4,9 @@ use super::table;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
-use crate::promote::accumulate_dtype;
+use crate::promote::{accumulate_dtype, real_of};
 use crate::value::{O, V};
-use m2m_record::{Arg, DType, Node};
+use m2m_record::{Arg, DType, Float, Node};
 
 /// The same call by another name: the arguments are in the same places.
 pub(super) fn rename(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
@@ -262,6 +262,10 @@ pub(super) fn logaddexp(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, _) = e.result(b, 0)?;
     let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "other")?);
     let (x, y) = (compute(e, &x, dtype)?, compute(e, &y, dtype)?);
+    if dtype.is_complex() {
+        let z = complex_logaddexp(e, &x, &y)?;
+        return one(e.to_dtype(&z, dtype)?);
+    }
     let high = e.binary_default("maximum", &x, &y)?;
     let gap = e.sub(&x, &y)?;
     let gap = e.unary("abs", &gap)?;
@@ -274,6 +278,32 @@ pub(super) fn logaddexp(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let keep = e.binary_default("logical_and", &is_infinite, &is_same)?;
     let z = e.select_where(&keep, &x, &sum)?;
     one(e.to_dtype(&z, dtype)?)
+}
+
+/// `b + log(1 + exp(a - b))`, `b` being the one of the larger real part; two real parts of `-inf` give `a`, of `inf` the
+/// logarithm of the sum of exponentials; a NaN gives NaN in both parts.
+fn complex_logaddexp(e: &mut Expander<'_, '_>, x: &V, y: &V) -> Result<V, Error> {
+    let (a, b) = (e.to_dtype(x, real_of(x.dtype))?, e.to_dtype(y, real_of(y.dtype))?);
+    let is_less = e.compare("lt", &a, &b)?;
+    let (low, high) = (e.select_where(&is_less, x, y)?, e.select_where(&is_less, y, x)?);
+    let gap = e.sub(&low, &high)?;
+    let small = e.unary("exp", &gap)?;
+    let more = e.unary("log1p", &small)?;
+    let mut z = e.add(&more, &high)?;
+    let (sum, other) = (e.unary("exp", &low)?, e.unary("exp", &high)?);
+    let sum = e.add(&sum, &other)?;
+    let whole = e.unary("log", &sum)?;
+    let is_same = e.compare("eq", &a, &b)?;
+    for (value, end) in [(f64::INFINITY, &whole), (f64::NEG_INFINITY, &low)] {
+        let is_end = e.compare("eq", &a, value)?;
+        let is_end = e.binary_default("logical_and", &is_end, &is_same)?;
+        z = e.select_where(&is_end, end, &z)?;
+    }
+    let (of_x, of_y) = (e.test("isnan", x)?, e.test("isnan", y)?);
+    let is_nan = e.binary_default("logical_or", &of_x, &of_y)?;
+    let nan = Arg::Complex(Float(f64::NAN), Float(f64::NAN));
+    let nan = e.full(&[], z.dtype, nan)?;
+    e.select_where(&is_nan, &nan, &z)
 }
 
 /// `fmax`, `fmin`: `maximum`, `minimum`, a NaN giving way to the other operand.

@@ -402,7 +402,7 @@ pub(super) fn freq(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 }
 
 /// A window of `win_length` ones or of given weights, in the middle of `n_fft` elements.
-fn window(e: &mut Expander<'_, '_>, b: &Bound<'_>, dtype: DType) -> Result<Option<V>, Error> {
+fn window(e: &mut Expander<'_, '_>, b: &Bound<'_>, dtype: DType) -> Result<Option<Pair>, Error> {
     let n = b.int("n_fft")?;
     let length = b.int_or("win_length")?.unwrap_or(n);
     let window = e.opt_tensor(b, "window")?;
@@ -410,11 +410,12 @@ fn window(e: &mut Expander<'_, '_>, b: &Bound<'_>, dtype: DType) -> Result<Optio
         return Ok(None);
     }
     let window = match window {
-        Some(w) => e.to_dtype(&w, dtype)?,
-        None => e.full(&[Expr::Int(length)], dtype, Arg::Int(1))?,
+        Some(w) => Pair::of(e, &w)?.map(&mut |v| e.to_dtype(v, dtype))?,
+        None => Pair { re: e.full(&[Expr::Int(length)], dtype, Arg::Int(1))?, im: None },
     };
     let before = (n - length) / 2;
-    Ok(Some(e.pad(&window, &[(Expr::Int(before), Expr::Int(n - length - before))], Arg::Int(0))?))
+    let pads = [(Expr::Int(before), Expr::Int(n - length - before))];
+    Ok(Some(window.map(&mut |v| e.pad(v, &pads, Arg::Int(0)))?))
 }
 
 /// `stft(x [B, L] or [L], n_fft, hop_length, win_length, window, …)`: the spectra `[B, frequency, frame]` of frames of
@@ -444,8 +445,9 @@ pub(super) fn stft(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         e.call1("aten.unfold.default", args, &[], v.dtype, &shape)
     })?;
     if let Some(w) = window(e, b, x.re.dtype)? {
-        x = x.map(&mut |v| e.mul(v, &w))?;
+        x = x.mul(e, &w)?;
     }
+    let is_complex = x.im.is_some();
     let scale = if b.bool("normalized")? { Scale::Root } else { Scale::None };
     let y = if is_complex { c2c(e, x, &[2], false, scale)? } else { r2c(e, &x.re, &[2], onesided, scale)? };
     let y = y.map(&mut |v| {
@@ -487,14 +489,19 @@ pub(super) fn istft(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         Arg::Null => x.re.dim(2) != Expr::Int(n),
         _ => b.bool("onesided")?,
     };
-    let y = if onesided {
+    // A real result is of the first half of the frequencies, whether the others are there or not.
+    let (wanted, _) = e.result(b, 0)?;
+    let y = if onesided || !wanted.is_complex() {
         Pair { re: c2r(e, x, &[2], &Expr::Int(n), scale)?, im: None }
     } else {
         c2c(e, x, &[2], true, scale)?
     };
     let dtype = y.re.dtype;
     let w = match window(e, b, dtype)? {
-        Some(w) => w,
+        Some(Pair { im: Some(_), .. }) => {
+            return Err(Error::unsupported(format!("{} with a complex window; expected a real one", b.op())));
+        }
+        Some(w) => w.re,
         None => e.full(&[Expr::Int(n)], dtype, Arg::Int(1))?,
     };
     let total = exact(b.op(), hop.checked_mul(frames - 1).and_then(|t| t.checked_add(n)))?;
@@ -514,7 +521,6 @@ pub(super) fn istft(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         let v = e.pad(&v, &[(Expr::Int(0), Expr::Int(0)), (Expr::Int(0), Expr::Int(end - reach))], Arg::Int(0))?;
         if is_flat { e.squeeze(&v, 0) } else { Ok(v) }
     })?;
-    let (wanted, _) = e.result(b, 0)?;
     if wanted.is_complex() { complex_result(e, b, &y) } else { real_result(e, b, &y.re) }
 }
 

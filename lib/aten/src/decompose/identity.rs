@@ -15,7 +15,8 @@ pub(super) fn same(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(x)
 }
 
-/// `y = cast(x)`: the dtype is what the node's type says; devices and memory formats are no part of a value.
+/// `y = cast(x)`: the dtype is what the node's type says; devices and memory formats are no part of a value. From complex
+/// to real the imaginary part is dropped, of which PyTorch warns when it runs.
 pub(super) fn cast(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let (dtype, _) = e.result(b, 0)?;
@@ -24,8 +25,7 @@ pub(super) fn cast(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         return one(x);
     }
     if x.dtype.is_complex() && !dtype.is_complex() {
-        let message = format!("it casts {} to {dtype} and drops the imaginary part; take the real part first", x.dtype);
-        return Err(Error::unsupported(message));
+        return one(e.to_dtype(&x, dtype)?);
     }
     if !e.is_lowerable("aten._to_copy.default") {
         return Err(Error::unsupported(format!("the target has no cast from {} to {dtype}", x.dtype)));

@@ -63,10 +63,13 @@ fn batched(e: &mut Expander<'_, '_>, v: &V, lead: &[Expr]) -> Result<V, Error> {
     e.view(&wide, &[expr::mul(lead.iter().cloned()), m, n])
 }
 
-/// `matmul mv dot vdot inner-like`: the operands are the first two arguments.
+/// `matmul mv dot vdot inner-like`: the operands are the first two arguments; `vdot` conjugates the first one.
 pub(super) fn matmul(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let name = |k: usize| b.schema.args.get(k).map_or("self", |a| a.name);
-    let (x, y) = (e.tensor(b, name(0))?, e.tensor(b, name(1))?);
+    let (mut x, y) = (e.tensor(b, name(0))?, e.tensor(b, name(1))?);
+    if b.op() == "aten.vdot.default" && x.dtype.is_complex() {
+        x = e.unary("conj_physical", &x)?;
+    }
     one(product(e, &x, &y)?)
 }
 
@@ -179,14 +182,18 @@ pub(super) fn multi_dot(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(y)
 }
 
-/// `linalg_matrix_power(n)` for `n >= 0`: repeated squaring.
+/// `linalg_matrix_power(n)`: repeated squaring, of the inverse where `n` is negative; the unit matrix for 0.
 pub(super) fn matrix_power(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let x = e.tensor(b, "self")?;
-    let mut n = b.int("n")?;
-    if n < 1 {
-        return Err(Error::unsupported(format!("matrix_power with n={n}; expected a positive power")));
+    let mut x = e.tensor(b, "self")?;
+    let n = b.int("n")?;
+    if n == 0 {
+        let unit = super::solve::eye(e, &x.dim(x.from_end(1)?), x.dtype)?;
+        return one(e.expand_to(&unit, &x.shape)?);
     }
-    let (mut square, mut y) = (x, None::<V>);
+    if n < 0 {
+        x = e.call1("aten.linalg_inv.default", vec![x.arg()], &[], x.dtype, &x.shape)?;
+    }
+    let (mut n, mut square, mut y) = (n.unsigned_abs(), x, None::<V>);
     loop {
         if n % 2 == 1 {
             y = Some(match y {

@@ -18,8 +18,10 @@ mod grid;
 mod identity;
 mod loss;
 mod matmul;
+mod matrix;
 mod norm;
 mod pool;
+mod prims;
 mod quantized;
 mod random;
 mod recurrent;
@@ -65,6 +67,14 @@ fn need_rank(op: &str, v: &V, rank: usize) -> Result<(), Error> {
         return Err(Error::shape(op, format!("{} has rank {}; expected at least {rank}", v.name, v.rank())));
     }
     Ok(())
+}
+
+/// The call as it is, which the target must lower itself.
+fn own(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    if !e.is_lowerable(b.op()) {
+        return Err(Error::unsupported("neither lowered by the target nor decomposed"));
+    }
+    e.emit(b.node)
 }
 
 /// Makes the nodes that a call becomes and gives its results.

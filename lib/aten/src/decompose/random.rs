@@ -3,21 +3,40 @@
 //!
 //! Results have the distribution that PyTorch's documentation states; the numbers themselves are the target's.
 
-use super::need_rank;
+use super::{need_rank, own};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
+use crate::promote::real_of;
 use crate::value::{O, V, size_arg, sizes_arg};
-use m2m_record::{Arg, DType};
+use m2m_record::{Arg, DType, Float};
 use m2m_tensor::Expr;
 
-/// Uniform numbers in `[0, 1)`.
+/// A complex tensor of two real ones that are drawn one after the other.
+fn drawn_pair(
+    e: &mut Expander<'_, '_>,
+    shape: &[Expr],
+    dtype: DType,
+    draw: fn(&mut Expander<'_, '_>, &[Expr], DType) -> Result<V, Error>,
+) -> Result<V, Error> {
+    let (re, im) = (draw(e, shape, real_of(dtype))?, draw(e, shape, real_of(dtype))?);
+    e.call1("aten.complex.default", vec![re.arg(), im.arg()], &[], dtype, shape)
+}
+
+/// Uniform numbers in `[0, 1)`, both parts of a complex one.
 pub(super) fn uniform_of(e: &mut Expander<'_, '_>, shape: &[Expr], dtype: DType) -> Result<V, Error> {
+    if dtype.is_complex() {
+        return drawn_pair(e, shape, dtype, uniform_of);
+    }
     e.call1("aten.rand.default", vec![sizes_arg(shape)], &[("dtype", Arg::DType(dtype))], dtype, shape)
 }
 
-/// Normal numbers of mean 0 and variance 1.
+/// Normal numbers of mean 0 and variance 1; of a complex one each part has the variance 1/2.
 fn normal_of(e: &mut Expander<'_, '_>, shape: &[Expr], dtype: DType) -> Result<V, Error> {
+    if dtype.is_complex() {
+        let z = drawn_pair(e, shape, dtype, normal_of)?;
+        return e.mul(&z, std::f64::consts::FRAC_1_SQRT_2);
+    }
     e.call1("aten.randn.default", vec![sizes_arg(shape)], &[("dtype", Arg::DType(dtype))], dtype, shape)
 }
 
@@ -30,6 +49,16 @@ fn integers_of(e: &mut Expander<'_, '_>, low: Arg, high: Arg, shape: &[Expr], dt
 /// The float type in which numbers for elements of a type are drawn.
 fn drawn(dtype: DType) -> DType {
     if dtype.is_float() { dtype } else { DType::F32 }
+}
+
+/// `rand`, `randn` of complex numbers; the target draws real ones itself.
+pub(super) fn plain(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (dtype, shape) = e.result(b, 0)?;
+    if !dtype.is_complex() {
+        return own(e, b);
+    }
+    let is_normal = b.op() == "aten.randn.default";
+    one(if is_normal { normal_of(e, &shape, dtype)? } else { uniform_of(e, &shape, dtype)? })
 }
 
 /// `rand` of a generator, `rand_like`: uniform in `[0, 1)`, of the node's shape.
@@ -91,11 +120,13 @@ pub(super) fn uniform(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, shape) = e.result(b, 0)?;
     let (from, to) = (b.float("from")?, b.float("to")?);
     let u = uniform_of(e, &shape, dtype)?;
-    if (from, to) == (0.0, 1.0) {
+    let from = if dtype.is_complex() { O::N(Arg::Complex(Float(from), Float(from))) } else { O::from(from) };
+    let span = to - b.float("from")?;
+    if (span, to) == (1.0, 1.0) {
         return one(u);
     }
     let wide = e.widen(&u)?;
-    let scaled = e.mul(&wide, to - from)?;
+    let scaled = e.mul(&wide, span)?;
     let y = e.add(&scaled, from)?;
     one(e.to_dtype(&y, dtype)?)
 }

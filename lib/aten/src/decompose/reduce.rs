@@ -5,6 +5,7 @@ use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
 use crate::infer::wrap_dim;
+use crate::promote::real_of;
 use crate::value::V;
 use m2m_record::{Arg, DType, Node};
 use m2m_tensor::Expr;
@@ -54,11 +55,13 @@ fn spread(e: &mut Expander<'_, '_>, b: &Bound<'_>, x: &V, op: &str) -> Results {
     let dims = if b.has("dim") { b.ints_or("dim")? } else { None };
     let dims = dims.map_or(Arg::Null, Arg::ints);
     let kwargs = [("correction", correction(b)?), ("keepdim", Arg::Bool(keepdim(b)?))];
-    let wide = |r: &m2m_record::TypedValue| match &r.ty {
-        m2m_record::Type::Tensor(t) => m2m_record::Type::Tensor(m2m_record::TensorType { dtype: x.dtype, ..t.clone() }),
+    // A variance is real.
+    let dtypes = [real_of(x.dtype), x.dtype];
+    let wide = |(r, dtype): (&m2m_record::TypedValue, DType)| match &r.ty {
+        m2m_record::Type::Tensor(t) => m2m_record::Type::Tensor(m2m_record::TensorType { dtype, ..t.clone() }),
         other => other.clone(),
     };
-    let types = b.node.results.iter().map(wide).collect();
+    let types = b.node.results.iter().zip(dtypes).map(wide).collect();
     e.call(op, vec![x.arg(), dims], &kwargs, types)
 }
 
@@ -78,13 +81,13 @@ pub(super) fn var_mean(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 pub(super) fn std(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let x = e.widen(&x)?;
-    let (dtype, _) = e.result(b, 0)?;
     let is_pair = b.op().starts_with("aten.std_mean");
     let op = if is_pair { "aten.var_mean.correction" } else { "aten.var.correction" };
     let mut out = Vec::new();
     for (k, v) in spread(e, b, &x, op)?.into_iter().enumerate() {
         let v = v.ok_or_else(|| Error::shape(b.op(), "no variance"))?;
         let v = if k == 0 { e.unary_float("sqrt", &v)? } else { v };
+        let (dtype, _) = e.result(b, k)?;
         out.push(Some(e.to_dtype(&v, dtype)?));
     }
     Ok(out)
@@ -98,13 +101,15 @@ pub(super) fn count_nonzero(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results 
     one(e.sum(&is_set, &dims, false)?)
 }
 
-/// `logsumexp`: `m + log(sum(exp(x - m)))` with the maximum `m`, taken as 0 where it is infinite.
+/// `logsumexp`: `m + log(sum(exp(x - m)))` with the maximum `m` of the real parts, taken as 0 where it is
+/// infinite.
 pub(super) fn logsumexp(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let (dtype, _) = e.result(b, 0)?;
     let x = e.widen_float(&x)?;
     let dims = dims_of(e, b, &x)?;
-    let m = e.extreme("amax", &x, &dims, true)?;
+    let real = e.to_dtype(&x, real_of(x.dtype))?;
+    let m = e.extreme("amax", &real, &dims, true)?;
     let is_infinite = e.test("isinf", &m)?;
     let zero = e.full(&[], m.dtype, Arg::Int(0))?;
     let m = e.select_where(&is_infinite, &zero, &m)?;
@@ -132,16 +137,16 @@ pub(super) fn vector_norm(
         let y = e.sum(&y, dims, keepdim)?;
         return e.unary_float("sqrt", &y);
     }
-    if x.dtype.is_complex() {
-        return Err(Error::unsupported("the norm of a complex tensor has no rule"));
-    }
     let size = e.unary("abs", x)?;
+    if ord == 2.0 {
+        return vector_norm(e, &size, ord, dims, keepdim);
+    }
     if ord.is_infinite() {
         return e.extreme(if ord > 0.0 { "amax" } else { "amin" }, &size, dims, keepdim);
     }
     if ord == 0.0 {
         let is_set = e.compare("ne", x, 0i64)?;
-        let is_set = e.to_dtype(&is_set, x.dtype)?;
+        let is_set = e.to_dtype(&is_set, size.dtype)?;
         return e.sum(&is_set, dims, keepdim);
     }
     if ord == 1.0 {
@@ -152,21 +157,16 @@ pub(super) fn vector_norm(
     e.pow(&y, 1.0 / ord)
 }
 
-/// `linalg_vector_norm`, `linalg_norm` and `norm` of the orders that are vector norms.
+/// `linalg_vector_norm`, and `norm` of the orders that are vector norms.
 pub(super) fn norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let (dtype, _) = e.result(b, 0)?;
     let x = e.widen_float(&x)?;
     let name = if b.has("ord") { "ord" } else { "p" };
     let dims = dims_of(e, b, &x)?;
-    let is_matrix = b.op().starts_with("aten.linalg_norm") && dims.len() == 2;
     let ord = match b.arg(name)? {
         Arg::Null => 2.0,
         Arg::Str(s) if s == "fro" => 2.0,
-        Arg::Str(s) => return Err(Error::unsupported(format!("the {s:?} norm of a matrix has no rule"))),
-        _ if is_matrix => {
-            return Err(Error::unsupported("a matrix norm of a numeric order has no rule; expected None or \"fro\""));
-        }
         _ => b.float(name)?,
     };
     let y = vector_norm(e, &x, ord, &dims, keepdim(b)?)?;
@@ -302,26 +302,6 @@ pub(super) fn trace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let y = e.slice(&flat, 0, &Expr::Int(0), &Expr::Int(end), step)?;
     let y = e.widen(&y)?;
     let y = e.sum(&y, &[0], false)?;
-    one(e.to_dtype(&y, dtype)?)
-}
-
-/// `prims.sum(x, dims)`, `prims.prod(x, dims)`: over dimensions, which go; none stands for all.
-pub(super) fn prim(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let x = e.tensor(b, "inp")?;
-    let (dtype, _) = e.result(b, 0)?;
-    let dims = b.ints_or("dims")?;
-    let dims = e.dims(b.op(), dims.as_deref(), &x)?;
-    let wide = e.widen(&x)?;
-    let mut y = wide;
-    if b.op() == "prims.sum.default" {
-        y = e.sum(&y, &dims, false)?;
-    } else {
-        for dim in dims.iter().rev() {
-            let shape = crate::infer::reduced(&y.shape, &[*dim], false);
-            let args = vec![y.arg(), Arg::Int(*dim as i64), Arg::Bool(false)];
-            y = e.call1("aten.prod.dim_int", args, &[("dtype", Arg::DType(y.dtype))], y.dtype, &shape)?;
-        }
-    }
     one(e.to_dtype(&y, dtype)?)
 }
 

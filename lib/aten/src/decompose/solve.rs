@@ -1,6 +1,7 @@
 //! Linear algebra in terms of the target's factorisations: LU with pivots, Cholesky, QR, symmetric eigenvalues, singular
 //! values, and triangular systems.
 
+use super::matrix::{adjoint, complex_eigenvalues, complex_singular};
 use super::need_rank;
 use crate::bind::Bound;
 use crate::error::Error;
@@ -11,7 +12,7 @@ use m2m_record::{Arg, DType};
 use m2m_tensor::Expr;
 
 /// The first argument, which is a batch of matrices.
-fn matrices(e: &Expander<'_, '_>, b: &Bound<'_>) -> Result<V, Error> {
+pub(super) fn matrices(e: &Expander<'_, '_>, b: &Bound<'_>) -> Result<V, Error> {
     let x = e.tensor(b, b.schema.args.first().map_or("self", |a| a.name))?;
     need_rank(b.op(), &x, 2)?;
     Ok(x)
@@ -27,17 +28,17 @@ pub(super) fn check_errors(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 }
 
 /// The leading sizes, the rows and the columns.
-fn split(x: &V) -> (Vec<Expr>, Expr, Expr) {
+pub(super) fn split(x: &V) -> (Vec<Expr>, Expr, Expr) {
     let lead = x.rank().saturating_sub(2);
     (x.shape.iter().take(lead).cloned().collect(), x.dim(lead), x.dim(lead + 1))
 }
 
-fn with(lead: &[Expr], more: &[&Expr]) -> Vec<Expr> {
+pub(super) fn with(lead: &[Expr], more: &[&Expr]) -> Vec<Expr> {
     lead.iter().chain(more.iter().copied()).cloned().collect()
 }
 
 /// The smaller of two sizes.
-fn least(op: &str, rows: &Expr, cols: &Expr) -> Result<Expr, Error> {
+pub(super) fn least(op: &str, rows: &Expr, cols: &Expr) -> Result<Expr, Error> {
     match (rows.as_int(), cols.as_int()) {
         (Some(m), Some(n)) => Ok(Expr::Int(m.min(n))),
         _ if rows == cols => Ok(rows.clone()),
@@ -46,11 +47,11 @@ fn least(op: &str, rows: &Expr, cols: &Expr) -> Result<Expr, Error> {
 }
 
 /// `x` with its last two dimensions exchanged.
-fn transposed(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
+pub(super) fn transposed(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
     e.transpose(x, x.from_end(2)?, x.from_end(1)?)
 }
 
-fn all<const N: usize>(op: &str, results: Vec<Option<V>>) -> Result<[V; N], Error> {
+pub(super) fn all<const N: usize>(op: &str, results: Vec<Option<V>>) -> Result<[V; N], Error> {
     let values: Option<Vec<V>> = results.into_iter().collect();
     values.and_then(|v| v.try_into().ok()).ok_or_else(|| Error::shape(op, format!("expected {N} results")))
 }
@@ -86,19 +87,31 @@ fn aligned(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V, x: &V) -> Result<(V, 
     Ok((e.expand_to(a, &with(&lead, &[&ma, &na]))?, e.expand_to(x, &with(&lead, &[&mx, &nx]))?))
 }
 
-/// `X` with `a @ X = x`: `P.T @ x`, then `L`, then `U`.
-fn solved(e: &mut Expander<'_, '_>, b: &Bound<'_>, packed: &V, pivots: &V, x: &V) -> Result<V, Error> {
+/// `X` with `a @ X = x`: `P.T @ x`, then `L`, then `U`; for the adjoint of `a` the other way round.
+fn solved(
+    e: &mut Expander<'_, '_>,
+    b: &Bound<'_>,
+    (packed, pivots): (&V, &V),
+    x: &V,
+    is_adjoint: bool,
+) -> Result<V, Error> {
     let [p, _, _] = unpack(e, b, packed, pivots)?;
-    let p = transposed(e, &p)?;
+    let p = if is_adjoint { p } else { transposed(e, &p)? };
     let (p, x) = aligned(e, b, &p, x)?;
-    let (packed, _) = aligned(e, b, packed, &x)?;
+    let packed = if is_adjoint { adjoint(e, packed)? } else { packed.clone() };
+    let (packed, _) = aligned(e, b, &packed, &x)?;
+    if is_adjoint {
+        let y = substitute(e, &packed, &x, false, false)?;
+        let y = substitute(e, &packed, &y, true, true)?;
+        return super::matmul::product(e, &p, &y);
+    }
     let y = super::matmul::product(e, &p, &x)?;
     let y = substitute(e, &packed, &y, false, true)?;
     substitute(e, &packed, &y, true, false)
 }
 
 /// Results as the node says: in its order, those that it lacks left out.
-fn given(e: &mut Expander<'_, '_>, b: &Bound<'_>, values: &[&V]) -> Results {
+pub(super) fn given(e: &mut Expander<'_, '_>, b: &Bound<'_>, values: &[&V]) -> Results {
     let mut out = Vec::new();
     for (k, v) in values.iter().enumerate().take(b.node.results.len()) {
         let (dtype, _) = e.result(b, k)?;
@@ -154,12 +167,16 @@ pub(super) fn slogdet(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let [packed, pivots, _] = lu(e, b, &a)?;
     let (sign, line) = diagonal(e, &packed, &pivots)?;
     let last = line.from_end(1)?;
-    let signs = e.unary("sign", &line)?;
+    let signs = e.unary("sgn", &line)?;
     let own = e.call1("aten.prod.dim_int", vec![signs.arg(), Arg::Int(last as i64)], &[], line.dtype, &sign.shape)?;
     let sign = e.mul(&own, &sign)?;
     let size = e.unary("abs", &line)?;
     let log = e.unary("log", &size)?;
     let log = e.sum(&log, &[last], false)?;
+    if b.op() == "aten.logdet.default" && log.dtype != sign.dtype {
+        let angle = e.call1("aten.angle.default", vec![sign.arg()], &[], log.dtype, &sign.shape)?;
+        return one(super::complex::Pair { re: log, im: Some(angle) }.join(e)?);
+    }
     if b.op() == "aten.logdet.default" {
         let is_negative = e.compare("lt", &sign, 0i64)?;
         let nan = e.full(&[], log.dtype, Arg::from(f64::NAN))?;
@@ -177,12 +194,12 @@ pub(super) fn solve(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let [packed, pivots, info] = lu(e, b, &a)?;
     let columns = if is_vector { e.unsqueeze(&x, x.rank())? } else { x };
     let y = if left {
-        solved(e, b, &packed, &pivots, &columns)?
+        solved(e, b, (&packed, &pivots), &columns, false)?
     } else {
         let turned = transposed(e, &a)?;
         let [packed, pivots, _] = lu(e, b, &turned)?;
         let columns = transposed(e, &columns)?;
-        let y = solved(e, b, &packed, &pivots, &columns)?;
+        let y = solved(e, b, (&packed, &pivots), &columns, false)?;
         transposed(e, &y)?
     };
     let y = if is_vector { e.squeeze(&y, y.from_end(1)?)? } else { y };
@@ -192,13 +209,31 @@ pub(super) fn solve(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     given(e, b, &[&y, &packed, &pivots, &info])
 }
 
-/// `linalg_lu_solve(LU, pivots, B)`
+/// `linalg_lu_solve(LU, pivots, B, left, adjoint)`, `lu_solve(B, LU, pivots)`; from the right as the adjoint of the system
+/// with the adjoint of `B` from the left.
 pub(super) fn lu_solve(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    if !b.bool("left")? || b.bool("adjoint")? {
-        return Err(Error::unsupported(format!("{} from the right or of the adjoint", b.op())));
+    if !b.has("left") {
+        let (x, packed, pivots) = (matrices(e, b)?, e.tensor(b, "LU_data")?, e.tensor(b, "LU_pivots")?);
+        return one(solved(e, b, (&packed, &pivots), &x, false)?);
     }
     let (packed, pivots, x) = (matrices(e, b)?, e.tensor(b, "pivots")?, e.tensor(b, "B")?);
-    one(solved(e, b, &packed, &pivots, &x)?)
+    let is_adjoint = b.bool("adjoint")?;
+    if b.bool("left")? {
+        return one(solved(e, b, (&packed, &pivots), &x, is_adjoint)?);
+    }
+    let x = adjoint(e, &x)?;
+    let y = solved(e, b, (&packed, &pivots), &x, !is_adjoint)?;
+    one(adjoint(e, &y)?)
+}
+
+/// `_lu_with_info(A, pivot)`
+pub(super) fn lu_with_info(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    if !b.bool("pivot")? {
+        return Err(Error::unsupported(format!("{} without pivots", b.op())));
+    }
+    let a = matrices(e, b)?;
+    let [packed, pivots, info] = lu(e, b, &a)?;
+    given(e, b, &[&packed, &pivots, &info])
 }
 
 /// `inverse`: what solves for the unit matrix; with info.
@@ -208,11 +243,11 @@ pub(super) fn inverse(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let unit = eye(e, &n, a.dtype)?;
     let unit = e.expand_to(&unit, &a.shape)?;
     let [packed, pivots, info] = lu(e, b, &a)?;
-    let y = solved(e, b, &packed, &pivots, &unit)?;
+    let y = solved(e, b, (&packed, &pivots), &unit, false)?;
     given(e, b, &[&y, &info])
 }
 
-fn eye(e: &mut Expander<'_, '_>, n: &Expr, dtype: DType) -> Result<V, Error> {
+pub(super) fn eye(e: &mut Expander<'_, '_>, n: &Expr, dtype: DType) -> Result<V, Error> {
     let args = vec![size_arg(n)];
     e.call1("aten.eye.default", args, &[("dtype", Arg::DType(dtype))], dtype, &[n.clone(), n.clone()])
 }
@@ -250,18 +285,18 @@ fn lower_factor(e: &mut Expander<'_, '_>, a: &V) -> Result<[V; 2], Error> {
     all(op, e.call(op, vec![a.arg()], &[("upper", Arg::Bool(false))], types)?)
 }
 
-/// `linalg_cholesky`, `linalg_cholesky_ex`, `cholesky`: the upper factor is the lower one of the transposed matrix,
-/// transposed.
+/// `linalg_cholesky`, `linalg_cholesky_ex`, `cholesky`: the upper factor is the adjoint of the lower one of the adjoint
+/// matrix.
 pub(super) fn cholesky(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let a = matrices(e, b)?;
     let upper = b.bool("upper")?;
-    let a = if upper { transposed(e, &a)? } else { a };
+    let a = if upper { adjoint(e, &a)? } else { a };
     let [factor, info] = lower_factor(e, &a)?;
-    let factor = if upper { transposed(e, &factor)? } else { factor };
+    let factor = if upper { adjoint(e, &factor)? } else { factor };
     given(e, b, &[&factor, &info])
 }
 
-/// `cholesky_solve(B, L, upper)`: `X` with `L @ L.T @ X = B`; `cholesky_inverse(L, upper)`: for the unit matrix.
+/// `cholesky_solve(B, L, upper)`: `X` with `L @ L^H @ X = B`; `cholesky_inverse(L, upper)`: for the unit matrix.
 pub(super) fn cholesky_solve(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let first = matrices(e, b)?;
     let (factor, x) = if b.has("input2") {
@@ -273,7 +308,7 @@ pub(super) fn cholesky_solve(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results
         (first, unit)
     };
     let (factor, x) = aligned(e, b, &factor, &x)?;
-    let turned = transposed(e, &factor)?;
+    let turned = adjoint(e, &factor)?;
     let (lower, upper) = if b.bool("upper")? { (turned, factor) } else { (factor, turned) };
     let y = substitute(e, &lower, &x, false, false)?;
     one(substitute(e, &upper, &y, true, false)?)
@@ -291,6 +326,9 @@ fn qr(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V, mode: &str) -> Result<[V; 
 /// `linalg_eigh`, `linalg_eigvalsh`: `_linalg_eigh`.
 pub(super) fn eigh(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let a = matrices(e, b)?;
+    if a.dtype.is_complex() {
+        return complex_eigenvalues(e, b, &a);
+    }
     let (lead, n, _) = split(&a);
     let types = vec![tensor_type(a.dtype, &with(&lead, &[&n])), a.ty()];
     let args = vec![a.arg(), b.arg("UPLO")?.clone()];
@@ -299,7 +337,7 @@ pub(super) fn eigh(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 }
 
 /// `U [*, m, k]`, `S [*, k]` and `Vh [*, k, n]`; of wide matrices by the transposed ones.
-fn thin(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V) -> Result<[V; 3], Error> {
+pub(super) fn thin(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V) -> Result<[V; 3], Error> {
     let (lead, rows, cols) = split(a);
     let k = least(b.op(), &rows, &cols)?;
     if k != cols {
@@ -327,6 +365,9 @@ fn completed(e: &mut Expander<'_, '_>, b: &Bound<'_>, u: &V) -> Result<V, Error>
 /// `_linalg_svd`, `linalg_svd`, `linalg_svdvals`, `svd`: the last one gives `V`, not its transpose.
 pub(super) fn svd(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let a = matrices(e, b)?;
+    if a.dtype.is_complex() {
+        return complex_singular(e, b, &a);
+    }
     let [mut u, s, mut vh] = thin(e, b, &a)?;
     if b.op() == "aten.linalg_svdvals.default" {
         return one(s);
@@ -352,39 +393,6 @@ pub(super) fn svd(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     given(e, b, &[&u, &s, &vh])
 }
 
-/// `linalg_pinv`: `V @ diag(1/S) @ U.T`, singular values up to `max(atol, rtol·S[0])` counting as 0.
-pub(super) fn pinv(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let a = matrices(e, b)?;
-    let (_, rows, cols) = split(&a);
-    let epsilon = if a.dtype == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
-    let largest = match (rows.as_int(), cols.as_int()) {
-        (Some(m), Some(n)) => m.max(n) as f64,
-        _ => return Err(Error::unsupported(format!("{} of symbolic sizes", b.op()))),
-    };
-    let (atol, rtol) = if b.has("rcond") {
-        (0.0, b.float("rcond")?)
-    } else {
-        let atol = b.float_or("atol")?;
-        let default = if atol.is_some_and(|a| a > 0.0) { 0.0 } else { epsilon * largest };
-        (atol.unwrap_or(0.0), b.float_or("rtol")?.unwrap_or(default))
-    };
-    let [u, s, vh] = thin(e, b, &a)?;
-    let last = s.from_end(1)?;
-    let most = e.extreme("amax", &s, &[last], true)?;
-    let limit = e.mul(&most, rtol)?;
-    let floor = e.full(&[], s.dtype, Arg::from(atol))?;
-    let limit = e.binary_default("maximum", &limit, &floor)?;
-    let is_kept = e.compare("gt", &s, &limit)?;
-    let inverse = e.unary("reciprocal", &s)?;
-    let zero = e.full(&[], s.dtype, Arg::Int(0))?;
-    let inverse = e.select_where(&is_kept, &inverse, &zero)?;
-    let inverse = e.unsqueeze(&inverse, last)?;
-    let v = transposed(e, &vh)?;
-    let v = e.mul(&v, &inverse)?;
-    let ut = transposed(e, &u)?;
-    one(super::matmul::product(e, &v, &ut)?)
-}
-
 /// Squarings after the series of `exp(A / 2^SQUARINGS)`, which is exact to `f64` for norms up to that power.
 const SQUARINGS: i32 = 10;
 
@@ -393,9 +401,9 @@ pub(super) fn exponential(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let a = matrices(e, b)?;
     let (dtype, _) = e.result(b, 0)?;
     let (_, n, _) = split(&a);
-    let wide = e.to_dtype(&a, DType::F64)?;
+    let wide = e.to_dtype(&a, if a.dtype.is_complex() { DType::C128 } else { DType::F64 })?;
     let small = e.mul(&wide, 0.5f64.powi(SQUARINGS))?;
-    let unit = eye(e, &n, DType::F64)?;
+    let unit = eye(e, &n, wide.dtype)?;
     let unit = e.expand_to(&unit, &a.shape)?;
     let mut y = unit.clone();
     for k in (1..=13).rev() {

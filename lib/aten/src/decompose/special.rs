@@ -9,13 +9,13 @@ use crate::value::V;
 use m2m_record::{Arg, DType};
 use std::f64::consts::{LN_2, PI};
 
-fn finish(e: &mut Expander<'_, '_>, b: &Bound<'_>, y: &V) -> Results {
+pub(super) fn finish(e: &mut Expander<'_, '_>, b: &Bound<'_>, y: &V) -> Results {
     let (dtype, _) = e.result(b, 0)?;
     one(e.to_dtype(y, dtype)?)
 }
 
 /// The argument `self` in the dtype in which the result is computed.
-fn input(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Result<V, Error> {
+pub(super) fn input(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Result<V, Error> {
     let (dtype, _) = e.result(b, 0)?;
     let x = e.tensor(b, "self")?;
     e.to_dtype(&x, accumulate_dtype(dtype))
@@ -48,7 +48,7 @@ pub(super) fn isclose(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "other")?);
     let mut close = e.compare("eq", &x, &y)?;
     let (rtol, atol) = (b.float("rtol")?, b.float("atol")?);
-    if x.dtype.is_float() && b.bool("equal_nan")? {
+    if (x.dtype.is_float() || x.dtype.is_complex()) && b.bool("equal_nan")? {
         let (of_x, of_y) = (e.test("isnan", &x)?, e.test("isnan", &y)?);
         let both = e.binary_default("logical_and", &of_x, &of_y)?;
         close = e.binary_default("logical_or", &close, &both)?;
@@ -66,6 +66,17 @@ pub(super) fn isclose(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let is_finite = e.test("isfinite", &off)?;
     let is_within = e.binary_default("logical_and", &is_within, &is_finite)?;
     one(e.binary_default("logical_or", &close, &is_within)?)
+}
+
+/// `ndtr`: `(1 + erf(x/√2)) / 2`, rounded after each step as PyTorch's four operators do.
+pub(super) fn ndtr(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (dtype, _) = e.result(b, 0)?;
+    let x = e.tensor(b, "self")?;
+    let x = e.to_dtype(&x, dtype)?;
+    let x = e.div(&x, std::f64::consts::SQRT_2)?;
+    let y = e.unary("erf", &x)?;
+    let y = e.add(&y, 1.0)?;
+    one(e.mul(&y, 0.5)?)
 }
 
 /// `rrelu` in evaluation: `x` where it is not negative, else `x` times the middle of the slopes; with noise, which stays.
@@ -150,13 +161,13 @@ pub(super) fn lcm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 }
 
 /// The argument `self` in `f64`, in which the series below are good to the last bits of the result.
-fn wide_input(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Result<V, Error> {
+pub(super) fn wide_input(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Result<V, Error> {
     let x = e.tensor(b, "self")?;
     e.to_dtype(&x, DType::F64)
 }
 
 /// `c[0] + c[1]·x + c[2]·x² + …`
-fn polynomial(e: &mut Expander<'_, '_>, x: &V, terms: &[f64]) -> Result<V, Error> {
+pub(super) fn polynomial(e: &mut Expander<'_, '_>, x: &V, terms: &[f64]) -> Result<V, Error> {
     let Some((last, rest)) = terms.split_last() else { return e.full(&[], x.dtype, Arg::Int(0)) };
     let mut y = e.full(&[], x.dtype, Arg::from(*last))?;
     for term in rest.iter().rev() {

@@ -3,7 +3,7 @@
 use super::Expander;
 use crate::error::Error;
 use crate::infer::{broadcast, reduced, wrap_dims};
-use crate::promote::{Participant, accumulate_dtype, float_of, promote_types, result_type};
+use crate::promote::{Participant, accumulate_dtype, float_of, promote_types, real_of, result_type};
 use crate::value::{O, V, sizes_arg};
 use m2m_record::{Arg, DType};
 use m2m_tensor::Expr;
@@ -14,9 +14,10 @@ fn dims_arg(dims: &[usize]) -> Arg {
 }
 
 impl Expander<'_, '_> {
-    /// `op(x)` of the same dtype; `op` without overload.
+    /// `op(x)` of the same dtype, `abs` of that of a complex number's parts; `op` without overload.
     pub fn unary(&mut self, op: &str, x: &V) -> Result<V, Error> {
-        self.call1(&format!("aten.{op}.default"), vec![x.arg()], &[], x.dtype, &x.shape)
+        let dtype = if op == "abs" { real_of(x.dtype) } else { x.dtype };
+        self.call1(&format!("aten.{op}.default"), vec![x.arg()], &[], dtype, &x.shape)
     }
 
     /// `op(x)`, a float: integers become `f32`.
@@ -115,10 +116,18 @@ impl Expander<'_, '_> {
         self.call1("aten.where.self", vec![c.arg(), a.arg(), b.arg()], &[], dtype, &shape)
     }
 
-    /// `x` in another dtype; itself where it has it.
+    /// `x` in another dtype; itself where it has it. Of a complex number a real dtype takes the real part, and a bool
+    /// tells whether it is 0.
     pub fn to_dtype(&mut self, x: &V, dtype: DType) -> Result<V, Error> {
         if x.dtype == dtype {
             return Ok(x.clone());
+        }
+        if x.dtype.is_complex() && dtype == DType::Bool {
+            return self.compare("ne", x, 0i64);
+        }
+        if x.dtype.is_complex() && !dtype.is_complex() {
+            let part = self.call1("aten.real.default", vec![x.arg()], &[], real_of(x.dtype), &x.shape)?;
+            return self.to_dtype(&part, dtype);
         }
         self.call1("aten._to_copy.default", vec![x.arg()], &[("dtype", Arg::DType(dtype))], dtype, &x.shape)
     }

@@ -55,6 +55,25 @@ impl<'b, 'c> Scalars<'b, 'c> {
         self.join(s.number(re)?, s.number(im)?)
     }
 
+    /// The real part of a value, of the type of its parts; a real value itself.
+    pub fn real_part(&self, x: Value<'c>) -> Result<Value<'c>> {
+        if self.is_complex() { Ok(self.parts(x)?.0) } else { Ok(x) }
+    }
+
+    /// A real value, of the type of the parts, as one of the type of values.
+    pub fn as_complex(&self, x: Value<'c>) -> Result<Value<'c>> {
+        if self.is_complex() { self.join(x, self.of_parts().number(0.0)?) } else { Ok(x) }
+    }
+
+    /// The complex conjugate; a real value itself.
+    pub fn conj(&self, x: Value<'c>) -> Result<Value<'c>> {
+        if !self.is_complex() {
+            return Ok(x);
+        }
+        let (re, im) = self.parts(x)?;
+        self.join(re, self.b.negf(im)?)
+    }
+
     /// `|x|` of a complex value, of the type of its parts.
     pub fn magnitude(&self, x: Value<'c>) -> Result<Value<'c>> {
         Ok(self.b.op1("complex.abs", &[x], self.b.elem(real_of(self.dtype).name())?, &[])?)

@@ -5,6 +5,7 @@
 
 pub mod binary;
 pub mod select;
+pub mod special;
 pub mod unary;
 
 use super::cx::{Cx, Tensor, Val};

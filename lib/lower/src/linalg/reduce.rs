@@ -230,7 +230,7 @@ pub fn aminmax<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Va
 
 /// Folds truth values; an empty list of axes is none here, unlike elsewhere.
 fn logical<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, is_all: bool) -> Result<Vec<Val<'c>>> {
-    let (t, result) = (input(cx, bound)?, cx.result_type(node, 0)?);
+    let (t, result) = (cx.tensor(bound.tensor("self")?)?, cx.result_type(node, 0)?);
     let is_none = bound.has("dim") && matches!(bound.arg("dim")?, Arg::List(dims) if dims.is_empty());
     let axes = if is_none { Axes::new(t.rank(), Vec::new()) } else { Axes::of(&t, bound)? };
     let init = cx.b.const_bool(is_all)?;
@@ -254,7 +254,7 @@ pub fn all<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c
 
 /// `count_nonzero(self, dim)`: the number of elements that are not 0, as i64.
 pub fn count_nonzero<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
-    let (t, result) = (input(cx, bound)?, cx.result_type(node, 0)?);
+    let (t, result) = (cx.tensor(bound.tensor("self")?)?, cx.result_type(node, 0)?);
     let axes = Axes::of(&t, bound)?;
     let count = count_true(cx, &t, &axes, DType::I64)?;
     Ok(one(finish_plain(cx, count, result)?))

@@ -1,8 +1,8 @@
 //! Factorisations of matrices and what is solved by them: one `scf.for` over the steps of the algorithm, each step a few
 //! `linalg.generic` over whole matrices of a batch.
 //!
-//! Matrices are the last two axes, all others are one batch axis. Elements are f32 or f64 and are computed in their own
-//! type, as LAPACK does. `triangular` solves, `cholesky`, `lu` and `qr` factorise, `jacobi` rotates to eigenvalues and
+//! Matrices are the last two axes, all others are one batch axis. Elements are f32 or f64, or complex numbers of these, and
+//! are computed in their own type, as LAPACK does. `triangular` solves, `cholesky`, `lu` and `qr` factorise, `jacobi` rotates to eigenvalues and
 //! singular values.
 
 pub mod cholesky;
@@ -34,11 +34,21 @@ pub struct Batch<'c> {
 }
 
 impl<'c> Batch<'c> {
+    /// A real tensor argument with all axes but the last two as one.
+    pub fn real(cx: &mut Cx<'c>, name: &str) -> Result<Self> {
+        let t = cx.tensor(name)?;
+        if t.dtype.is_complex() {
+            return Err(Error::unsupported(format!("this factorisation of {} elements; expected f32 or f64", t.dtype)));
+        }
+        Batch::of(cx, name)
+    }
+
     /// A tensor argument with all axes but the last two as one.
     pub fn of(cx: &mut Cx<'c>, name: &str) -> Result<Self> {
         let t = cx.tensor(name)?;
-        if !matches!(t.dtype, DType::F32 | DType::F64) {
-            return Err(Error::unsupported(format!("a factorisation of {} elements; expected f32 or f64", t.dtype)));
+        if !matches!(t.dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128) {
+            let message = format!("a factorisation of {} elements; expected f32, f64, c64 or c128", t.dtype);
+            return Err(Error::unsupported(message));
         }
         let [lead @ .., rows, cols] = t.shape.as_slice() else {
             return Err(Error::Graph(format!("matrices of rank {}", t.rank())));
@@ -161,7 +171,7 @@ pub fn total<'c>(
     let sizes = b.sizes(over)?;
     let kept = 3 - axis;
     let element = b.elem(dtype.name())?;
-    let zero = b.const_float(element, 0.0)?;
+    let zero = Scalars::new(b, dtype).number(0.0)?;
     let start = b.fill(zero, b.empty(&[sizes[0], sizes[kept]], element)?)?;
     let mut iterators = [Iter::Parallel; 3];
     iterators[axis] = Iter::Reduction;

@@ -6,6 +6,7 @@
 use super::cx::{Cx, Val};
 use super::elementwise::binary::{self, Binary};
 use super::elementwise::select;
+use super::elementwise::special::{self, bessel, gamma, orthogonal};
 use super::elementwise::unary::{self, Unary};
 use super::scalar::Compare;
 use super::{
@@ -25,6 +26,7 @@ pub type Rule = for<'c> fn(&mut Cx<'c>, &Node, &Bound<'_>) -> Result<Vec<Val<'c>
 pub enum Family {
     Unary,
     Binary,
+    Special,
     Select,
     View,
     Matmul,
@@ -52,6 +54,8 @@ pub enum Kind {
     Binary(Binary),
     Compare(Compare),
     Logical(Binary),
+    Wide(Unary),
+    WidePair(Binary),
     Rule(Rule),
     Control(control::Rule),
 }
@@ -77,6 +81,8 @@ impl Row {
             Kind::Binary(body) => binary::lower(cx, node, bound, body),
             Kind::Compare(op) => binary::lower_compare(cx, node, bound, op),
             Kind::Logical(body) => binary::lower_logical(cx, node, bound, body),
+            Kind::Wide(body) => special::lower(cx, node, bound, body),
+            Kind::WidePair(body) => special::lower_pair(cx, node, bound, body),
             Kind::Rule(rule) => rule(cx, node, bound),
             Kind::Control(_) => Err(Error::Graph(format!("{} is called outside a walk", self.op))),
         }
@@ -102,6 +108,18 @@ const fn predicate(op: &'static str, body: Unary) -> Row {
 
 const fn binary_row(op: &'static str, body: Binary) -> Row {
     row(op, Family::Binary, "linalg.generic", Kind::Binary(body))
+}
+
+const fn wide(op: &'static str, body: Unary) -> Row {
+    row(op, Family::Special, "linalg.generic", Kind::Wide(body))
+}
+
+const fn wide_pair(op: &'static str, body: Binary) -> Row {
+    row(op, Family::Special, "linalg.generic", Kind::WidePair(body))
+}
+
+const fn degree(op: &'static str, body: Binary) -> Row {
+    row(op, Family::Special, "linalg.generic", Kind::Binary(body))
 }
 
 const fn compare(op: &'static str, comparison: Compare) -> Row {
@@ -235,6 +253,7 @@ pub const TABLE: &[Row] = &[
     compare("aten.ge.Scalar", Compare::Ge),
     compare("aten.ge.Tensor", Compare::Ge),
     unary_row("aten.gelu.default", unary::gelu),
+    rule("aten.geqrf.default", Family::Solve, "linalg.generic", solve::qr::geqrf),
     rule("aten.grid_sampler.default", Family::Resample, "linalg.generic", upsample::grid::grid_sampler),
     rule("aten.grid_sampler_2d.default", Family::Resample, "linalg.generic", upsample::grid::grid_sampler),
     rule("aten.grid_sampler_3d.default", Family::Resample, "linalg.generic", upsample::grid::grid_sampler),
@@ -244,6 +263,9 @@ pub const TABLE: &[Row] = &[
     unary_row("aten.hardsigmoid.default", unary::hardsigmoid),
     unary_row("aten.hardswish.default", unary::hardswish),
     unary_row("aten.hardtanh.default", unary::hardtanh),
+    wide("aten.i0.default", bessel::i0),
+    wide_pair("aten.igamma.default", gamma::igamma),
+    wide_pair("aten.igammac.default", gamma::igammac),
     rule("aten.im2col.default", Family::Resample, "linalg.generic", pad::im2col),
     rule("aten.imag.default", Family::Complex, "linalg.generic", complex::imag),
     rule("aten.index.Tensor", Family::Index, "linalg.generic", index::index),
@@ -378,6 +400,65 @@ pub const TABLE: &[Row] = &[
     unary_row("aten.softshrink.default", unary::softshrink),
     rule("aten.sort.default", Family::Sort, "linalg.generic", sort::sort),
     rule("aten.sort.stable", Family::Sort, "linalg.generic", sort::sort),
+    wide("aten.special_airy_ai.default", bessel::airy),
+    wide("aten.special_bessel_j0.default", bessel::j0),
+    wide("aten.special_bessel_j1.default", bessel::j1),
+    wide("aten.special_bessel_y0.default", bessel::y0),
+    wide("aten.special_bessel_y1.default", bessel::y1),
+    degree("aten.special_chebyshev_polynomial_t.default", orthogonal::chebyshev_t),
+    degree("aten.special_chebyshev_polynomial_t.n_scalar", orthogonal::chebyshev_t),
+    degree("aten.special_chebyshev_polynomial_t.x_scalar", orthogonal::chebyshev_t),
+    degree("aten.special_chebyshev_polynomial_u.default", orthogonal::chebyshev_u),
+    degree("aten.special_chebyshev_polynomial_u.n_scalar", orthogonal::chebyshev_u),
+    degree("aten.special_chebyshev_polynomial_u.x_scalar", orthogonal::chebyshev_u),
+    degree("aten.special_chebyshev_polynomial_v.default", orthogonal::chebyshev_v),
+    degree("aten.special_chebyshev_polynomial_v.n_scalar", orthogonal::chebyshev_v),
+    degree("aten.special_chebyshev_polynomial_v.x_scalar", orthogonal::chebyshev_v),
+    degree("aten.special_chebyshev_polynomial_w.default", orthogonal::chebyshev_w),
+    degree("aten.special_chebyshev_polynomial_w.n_scalar", orthogonal::chebyshev_w),
+    degree("aten.special_chebyshev_polynomial_w.x_scalar", orthogonal::chebyshev_w),
+    wide("aten.special_entr.default", special::entr),
+    wide("aten.special_erfcx.default", special::erfcx),
+    degree("aten.special_hermite_polynomial_h.default", orthogonal::hermite_h),
+    degree("aten.special_hermite_polynomial_h.n_scalar", orthogonal::hermite_h),
+    degree("aten.special_hermite_polynomial_h.x_scalar", orthogonal::hermite_h),
+    degree("aten.special_hermite_polynomial_he.default", orthogonal::hermite_he),
+    degree("aten.special_hermite_polynomial_he.n_scalar", orthogonal::hermite_he),
+    degree("aten.special_hermite_polynomial_he.x_scalar", orthogonal::hermite_he),
+    wide("aten.special_i0e.default", bessel::i0e),
+    wide("aten.special_i1.default", bessel::i1),
+    wide("aten.special_i1e.default", bessel::i1e),
+    degree("aten.special_laguerre_polynomial_l.default", orthogonal::laguerre),
+    degree("aten.special_laguerre_polynomial_l.n_scalar", orthogonal::laguerre),
+    degree("aten.special_laguerre_polynomial_l.x_scalar", orthogonal::laguerre),
+    degree("aten.special_legendre_polynomial_p.default", orthogonal::legendre),
+    degree("aten.special_legendre_polynomial_p.n_scalar", orthogonal::legendre),
+    degree("aten.special_legendre_polynomial_p.x_scalar", orthogonal::legendre),
+    wide("aten.special_log_ndtr.default", special::log_ndtr),
+    wide("aten.special_modified_bessel_k0.default", bessel::k0),
+    wide("aten.special_modified_bessel_k1.default", bessel::k1),
+    wide("aten.special_ndtri.default", special::ndtri),
+    wide("aten.special_scaled_modified_bessel_k0.default", bessel::k0_scaled),
+    wide("aten.special_scaled_modified_bessel_k1.default", bessel::k1_scaled),
+    degree("aten.special_shifted_chebyshev_polynomial_t.default", orthogonal::shifted_t),
+    degree("aten.special_shifted_chebyshev_polynomial_t.n_scalar", orthogonal::shifted_t),
+    degree("aten.special_shifted_chebyshev_polynomial_t.x_scalar", orthogonal::shifted_t),
+    degree("aten.special_shifted_chebyshev_polynomial_u.default", orthogonal::shifted_u),
+    degree("aten.special_shifted_chebyshev_polynomial_u.n_scalar", orthogonal::shifted_u),
+    degree("aten.special_shifted_chebyshev_polynomial_u.x_scalar", orthogonal::shifted_u),
+    degree("aten.special_shifted_chebyshev_polynomial_v.default", orthogonal::shifted_v),
+    degree("aten.special_shifted_chebyshev_polynomial_v.n_scalar", orthogonal::shifted_v),
+    degree("aten.special_shifted_chebyshev_polynomial_v.x_scalar", orthogonal::shifted_v),
+    degree("aten.special_shifted_chebyshev_polynomial_w.default", orthogonal::shifted_w),
+    degree("aten.special_shifted_chebyshev_polynomial_w.n_scalar", orthogonal::shifted_w),
+    degree("aten.special_shifted_chebyshev_polynomial_w.x_scalar", orthogonal::shifted_w),
+    wide("aten.special_spherical_bessel_j0.default", bessel::spherical_j0),
+    wide_pair("aten.special_xlog1py.default", special::xlog1py),
+    wide_pair("aten.special_xlog1py.other_scalar", special::xlog1py),
+    wide_pair("aten.special_xlog1py.self_scalar", special::xlog1py),
+    wide_pair("aten.special_zeta.default", gamma::zeta),
+    wide_pair("aten.special_zeta.other_scalar", gamma::zeta),
+    wide_pair("aten.special_zeta.self_scalar", gamma::zeta),
     unary_row("aten.sqrt.default", unary::sqrt),
     binary_row("aten.sub.Scalar", binary::sub),
     binary_row("aten.sub.Tensor", binary::sub),

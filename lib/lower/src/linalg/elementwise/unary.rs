@@ -120,11 +120,7 @@ pub fn relu<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c
 
 /// The complex conjugate; a real number itself.
 pub fn conj<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c>> {
-    if !s.is_complex() {
-        return Ok(x);
-    }
-    let (re, im) = s.parts(x)?;
-    s.join(re, s.b.negf(im)?)
+    s.conj(x)
 }
 
 /// `(x > 0) - (x < 0)`, in the element's type; `x / |x|` of complex numbers, 0 of 0.
@@ -213,7 +209,8 @@ pub fn gelu<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, bound: &Bound) -> Result<Valu
 
 /// `x / (1 + exp(-x))`
 pub fn silu<'c>(s: &Scalars<'_, 'c>, x: Value<'c>, _: &Bound) -> Result<Value<'c>> {
-    let e = s.b.unary("math.exp", s.b.negf(x)?)?;
+    let minus = if s.is_complex() { s.sub(s.number(0.0)?, x)? } else { s.b.negf(x)? };
+    let e = s.math("math.exp", minus)?;
     s.div(x, s.add(s.number(1.0)?, e)?)
 }
 

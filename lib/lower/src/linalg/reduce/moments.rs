@@ -1,12 +1,13 @@
 //! Means and variances. Variance takes two passes, the mean first, and those of f32 in f64 as PyTorch's kernel does, so
 //! that it stays accurate where the mean is large.
 
-use super::{Axes, accumulator, dim_operand, finish, finish_plain, fold, input};
+use super::{Axes, accumulator, dim_operand, finish, finish_plain, fold};
 use crate::error::{Error, Result};
 use crate::linalg::cx::{Cx, Tensor, Val};
 use crate::linalg::elementwise::{Operand, into_mlir};
 use crate::linalg::scalar::{Scalars, convert};
 use m2m_aten::bind::Bound;
+use m2m_aten::promote::real_of;
 use m2m_mlir::Map;
 use m2m_record::{Arg, DType, Node, TensorType};
 
@@ -46,8 +47,8 @@ pub fn var_mean<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<V
 
 /// The variance as the result, and the mean as an accumulator.
 fn moments<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<(Tensor<'c>, Tensor<'c>)> {
-    let (t, result) = (input(cx, bound)?, cx.result_type(node, 0)?.clone());
-    if !t.dtype.is_float() {
+    let (t, result) = (cx.tensor(bound.tensor("self")?)?, cx.result_type(node, 0)?.clone());
+    if !(t.dtype.is_float() || t.dtype.is_complex()) {
         return Err(Error::unsupported(format!("the variance of {} elements", t.dtype)));
     }
     let axes = Axes::of(&t, bound)?;
@@ -69,17 +70,24 @@ fn moments<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<(Tensor<'c
     Ok((var, mean))
 }
 
-/// `sum((x - mean)^2)` over axes, `mean` lacking them.
+/// `sum(|x - mean|^2)` over axes, `mean` lacking them; of the type of a complex number's parts.
 fn squares<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, mean: &Tensor<'c>, axes: &Axes) -> Result<Tensor<'c>> {
-    let (from, acc) = (t.dtype, mean.dtype);
+    let (from, whole) = (t.dtype, mean.dtype);
+    let acc = real_of(whole);
     let zero = Scalars::new(&cx.b, acc).int(0)?;
     let start = cx.filled(acc, &mean.shape, zero)?;
     let ins = [(t.value, Map::identity(t.rank())), (mean.value, axes.map())];
     let values = cx.b.generic(&ins, &[(start, axes.map())], &axes.iterators(), |b, v| {
         let run = || {
-            let s = Scalars::new(b, acc);
-            let off = s.sub(convert(b, v[0], from, acc)?, v[1])?;
-            Ok(vec![s.add(v[2], s.mul(off, off)?)?])
+            let (s, parts) = (Scalars::new(b, whole), Scalars::new(b, acc));
+            let off = s.sub(convert(b, v[0], from, whole)?, v[1])?;
+            let square = if s.is_complex() {
+                let (re, im) = s.parts(off)?;
+                parts.add(parts.mul(re, re)?, parts.mul(im, im)?)?
+            } else {
+                s.mul(off, off)?
+            };
+            Ok(vec![parts.add(v[2], square)?])
         };
         run().map_err(into_mlir)
     })?;

@@ -1,10 +1,11 @@
 //! Vector norms.
 
-use super::{Axes, accumulator, finish, finish_plain, fold, input};
+use super::{Axes, accumulator, finish, finish_plain, fold};
 use crate::error::{Error, Result};
 use crate::linalg::cx::{Cx, Val};
-use crate::linalg::scalar::{Compare, Scalars, convert};
+use crate::linalg::scalar::{Compare, Scalars, compute_dtype, convert};
 use m2m_aten::bind::Bound;
+use m2m_aten::promote::real_of;
 use m2m_mlir::Value;
 use m2m_record::{Arg, Node};
 
@@ -53,7 +54,8 @@ impl Order {
     }
 }
 
-/// `linalg.vector_norm(self, ord, dim, keepdim, dtype)`, in the result's type (f32 for halves).
+/// `linalg.vector_norm(self, ord, dim, keepdim, dtype)`, in the result's type (f32 for halves); of complex elements
+/// that of their magnitudes.
 pub fn vector_norm<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     norm(cx, node, bound, "ord")
 }
@@ -64,8 +66,8 @@ pub fn p_norm<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val
 }
 
 fn norm<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, name: &str) -> Result<Vec<Val<'c>>> {
-    let (t, result) = (input(cx, bound)?, cx.result_type(node, 0)?.clone());
-    if !t.dtype.is_float() || !result.dtype.is_float() {
+    let (t, result) = (cx.tensor(bound.tensor("self")?)?, cx.result_type(node, 0)?.clone());
+    if !(t.dtype.is_float() || t.dtype.is_complex()) || !result.dtype.is_float() {
         return Err(Error::unsupported(format!("the norm of {} elements as {}", t.dtype, result.dtype)));
     }
     let order = match bound.arg(name)? {
@@ -79,6 +81,13 @@ fn norm<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, name: &str) -> Result<V
     let first = if order == Order::Min { f64::INFINITY } else { 0.0 };
     let init = Scalars::new(&cx.b, acc).number(first)?;
     let folded = fold(cx, &t, &axes, acc, init, |s, x, so_far| {
+        let (x, from) = if from.is_complex() {
+            let wide = compute_dtype(from);
+            let x = convert(s.b, x, from, wide)?;
+            (Scalars::new(s.b, wide).magnitude(x)?, real_of(wide))
+        } else {
+            (x, from)
+        };
         let x = convert(s.b, convert(s.b, x, from, as_type)?, as_type, acc)?;
         order.step(s, so_far, x)
     })?;

@@ -8,7 +8,7 @@ use m2m_aten::bind::Bound;
 use m2m_mlir::{CmpI, Iter, Map, Value};
 use m2m_record::{DType, Node};
 
-/// `linalg_cholesky_ex(self [*, n, n], upper) -> (L, info)`: `L @ L.T = self`, read from the lower triangle; `info` is the
+/// `linalg_cholesky_ex(self [*, n, n], upper) -> (L, info)`: `L @ L^H = self`, read from the lower triangle; `info` is the
 /// first step (from 1) whose pivot is not positive, or 0. Step `k` divides column `k` by the root of its diagonal and takes
 /// the product of it with itself from what is left.
 ///
@@ -23,8 +23,8 @@ pub fn cholesky<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<V
         let pivot = line(b, column, 1, k)?;
         let ins = [(column, by_row()), (column, read(&[Some(0), Some(2), None])), (pivot, by_matrix())];
         let next = renew(b, dtype, v[0], &ins, &|s, row, col, v: &[Value<'c>], own| {
-            let root = s.b.unary("math.sqrt", v[2])?;
-            let (left, right) = (s.div(v[0], root)?, s.div(v[1], root)?);
+            let root = s.as_complex(s.b.unary("math.sqrt", s.real_part(v[2])?)?)?;
+            let (left, right) = (s.div(v[0], root)?, s.conj(s.div(v[1], root)?)?);
             let rest = s.sub(own, s.mul(left, right)?)?;
             let (is_row, is_col) = (s.b.cmpi(CmpI::Sgt, row, k)?, s.b.cmpi(CmpI::Sgt, col, k)?);
             let next = s.b.select(s.b.andi(is_row, is_col)?, rest, own)?;
@@ -43,7 +43,7 @@ pub fn cholesky<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<V
     Ok(vec![factor, result(cx, node, 1, done[1], DType::I32, &[batch])?])
 }
 
-/// `info` with `step` where it is 0 still and the pivot does not compare with 0 as it should.
+/// `info` with `step` where it is 0 still and the pivot does not compare with 0 as it should; an order is that of real parts.
 pub fn noted<'c>(
     b: &m2m_mlir::Builder<'c>,
     dtype: DType,
@@ -57,7 +57,12 @@ pub fn noted<'c>(
     let results = b.generic(&[(pivot, at)], &[(info, Map::identity(1))], &[Iter::Parallel], |b, v| {
         let run = || {
             let s = Scalars::new(b, dtype);
-            let is_good = s.compare(good, v[0], s.number(0.0)?)?;
+            let is_good = if matches!(good, Compare::Eq | Compare::Ne) {
+                s.compare(good, v[0], s.number(0.0)?)?
+            } else {
+                let parts = s.of_parts();
+                parts.compare(good, s.real_part(v[0])?, parts.number(0.0)?)?
+            };
             let is_noted = b.cmpi(CmpI::Ne, v[1], Scalars::new(b, DType::I32).int(0)?)?;
             Ok(vec![b.select(b.ori(is_good, is_noted)?, v[1], step)?])
         };

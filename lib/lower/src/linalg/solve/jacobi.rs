@@ -150,7 +150,7 @@ fn arranged_columns<'c>(cx: &Cx<'c>, m: Value<'c>, places: Value<'c>) -> Result<
 /// `_linalg_eigh(A [*, n, n], UPLO, compute_v) -> (eigenvalues, eigenvectors)`: `A = V @ diag(w) @ V.T`, values ascending.
 /// One triangle of `A` is read and stands for the other.
 pub fn eigh<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
-    let a = Batch::of(cx, bound.tensor("A")?)?;
+    let a = Batch::real(cx, bound.tensor("A")?)?;
     let (dtype, n, from) = (a.dtype, a.shape[1].clone(), a.value);
     let is_lower = !bound.str("UPLO")?.eq_ignore_ascii_case("u");
     let out = cx.empty(dtype, &a.shape)?;
@@ -193,7 +193,7 @@ pub fn eigh<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'
 ///
 /// C1: `m >= n` and `full_matrices` is false; the decomposition sees to that.
 pub fn svd<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
-    let a = Batch::of(cx, bound.tensor("A")?)?;
+    let a = Batch::real(cx, bound.tensor("A")?)?;
     if bound.bool("full_matrices")? {
         return Err(Error::Graph("a singular value decomposition with whole bases".into()));
     }

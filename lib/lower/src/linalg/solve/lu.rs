@@ -7,6 +7,7 @@ use crate::linalg::cx::{Cx, Val};
 use crate::linalg::elementwise::into_mlir;
 use crate::linalg::scalar::{Compare, Scalars};
 use m2m_aten::bind::Bound;
+use m2m_aten::promote::real_of;
 use m2m_mlir::{Builder, CmpF, CmpI, Iter, Map, Value};
 use m2m_record::{DType, Dim, Node};
 
@@ -29,7 +30,7 @@ pub fn factor<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val
         let pivot = line(b, column, 1, k)?;
         let ins = [(column, by_row()), (pivot, by_matrix()), (line(b, swapped, 1, k)?, by_column())];
         let next = renew(b, dtype, swapped, &ins, &|s, row, col, v: &[Value<'c>], own| {
-            let is_zero = s.b.cmpf(CmpF::Oeq, v[1], s.number(0.0)?)?;
+            let is_zero = s.compare(Compare::Eq, v[1], s.number(0.0)?)?;
             let factor = s.div(v[0], s.b.select(is_zero, s.number(1.0)?, v[1])?)?;
             let rest = s.sub(own, s.mul(factor, v[2])?)?;
             let next = s.b.select(s.b.cmpi(CmpI::Sgt, col, k)?, rest, own)?;
@@ -45,19 +46,29 @@ pub fn factor<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val
     Ok(vec![packed, pivots, result(cx, node, 2, done[2], DType::I32, &[batch])?])
 }
 
+/// The size by which pivots are chosen: `|x|`, of a complex number `|re| + |im|`, as LAPACK's `izamax` has it.
+fn pivot_size<'c>(s: &Scalars<'_, 'c>, x: Value<'c>) -> Result<Value<'c>> {
+    if !s.is_complex() {
+        return Ok(s.b.unary("math.absf", x)?);
+    }
+    let (re, im) = s.parts(x)?;
+    Ok(s.b.addf(s.b.unary("math.absf", re)?, s.b.unary("math.absf", im)?)?)
+}
+
 /// The row from `k` on whose element in column `k` is the largest: `[batch]`, i64.
 fn largest_below<'c>(b: &Builder<'c>, dtype: DType, m: Value<'c>, k: Value<'c>) -> Result<Value<'c>> {
     let column = line(b, m, 2, k)?;
     let sizes = b.sizes(m)?;
     let fill = |scalar: Value<'c>, element: &str| b.fill(scalar, b.empty(&sizes[..1], b.elem(element)?)?);
-    let most = fill(b.const_float(b.elem(dtype.name())?, -1.0)?, dtype.name())?;
+    let part = real_of(dtype).name();
+    let most = fill(b.const_float(b.elem(part)?, -1.0)?, part)?;
     let place = fill(b.index_cast(k, b.elem("i64")?)?, "i64")?;
     let at = Map::new(2, vec![m2m_mlir::map::Expr::Dim(0), m2m_mlir::map::Expr::Dim(1), m2m_mlir::map::Expr::Const(0)]);
     let own = Map::dims(2, &[0]);
     let iterators = [Iter::Parallel, Iter::Reduction];
     let results = b.generic(&[(column, at)], &[(most, own.clone()), (place, own)], &iterators, |b, v| {
         let row = b.index(1)?;
-        let size = b.unary("math.absf", v[0])?;
+        let size = pivot_size(&Scalars::new(b, dtype), v[0]).map_err(into_mlir)?;
         let is_more = b.cmpf(CmpF::Ogt, size, v[1])?;
         let is_taken = b.andi(is_more, b.cmpi(CmpI::Sge, row, k)?)?;
         let row = b.index_cast(row, b.elem("i64")?)?;
