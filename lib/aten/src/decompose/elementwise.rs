@@ -1,6 +1,6 @@
 //! Elementwise operators in terms of simpler ones, and operators that are others by another name.
 
-use super::table;
+use super::renames;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -10,7 +10,7 @@ use m2m_record::{Arg, DType, Float, Node};
 
 /// The same call by another name: the arguments are in the same places.
 pub(super) fn rename(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let op = table::renamed(b.op()).ok_or_else(|| Error::NoSchema { op: b.op().to_owned() })?;
+    let op = renames::renamed(b.op()).ok_or_else(|| Error::NoSchema { op: b.op().to_owned() })?;
     let mut args: Vec<Arg> = Vec::new();
     let mut kwargs = m2m_record::Kwargs::new();
     for arg in &b.schema.args {

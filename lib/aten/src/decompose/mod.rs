@@ -1,6 +1,6 @@
 //! Decompositions: operators written in terms of simpler ones.
 //!
-//! `table` names every operator that has a rule, one row each; the families hold the rules. A rule begins with its
+//! `table` and `renames` name every operator that has a rule, one row each; the families hold the rules. A rule begins with its
 //! equation and shapes; definitions are PyTorch's operator documentation unless it says otherwise. Half types compute
 //! in `f32` and round once at the end wherever PyTorch's CPU kernels do.
 
@@ -26,6 +26,7 @@ mod quantized;
 mod random;
 mod recurrent;
 mod reduce;
+mod renames;
 mod resample;
 mod scatter;
 mod segment;
@@ -85,7 +86,7 @@ pub(crate) fn find(op: &str) -> Option<Rule> {
     if let Ok(at) = table::RULES.binary_search_by(|(name, _)| (*name).cmp(op)) {
         return table::RULES.get(at).map(|(_, rule)| *rule);
     }
-    table::renamed(op).map(|_| elementwise::rename as Rule)
+    renames::renamed(op).map(|_| elementwise::rename as Rule)
 }
 
 /// Whether the rule comes first even where the target lowers the operator: it drops calls that do nothing.
@@ -96,7 +97,7 @@ pub(crate) fn is_eager(op: &str) -> bool {
 /// Operators with a rule, sorted.
 pub fn operators() -> Vec<&'static str> {
     let mut all: Vec<&str> =
-        table::RULES.iter().map(|(op, _)| *op).chain(table::RENAMES.iter().map(|(op, _)| *op)).collect();
+        table::RULES.iter().map(|(op, _)| *op).chain(renames::RENAMES.iter().map(|(op, _)| *op)).collect();
     all.sort_unstable();
     all
 }
