@@ -36,6 +36,7 @@ mod torchao;
 mod unique;
 mod view;
 
+pub(crate) use norm::train_instance_norm;
 pub(crate) use scatter::put_slice;
 
 use crate::bind::Bound;
