@@ -3,6 +3,7 @@
 //!
 //! Results have the distribution that PyTorch's documentation states; the numbers themselves are the target's.
 
+use super::identity::number;
 use super::need_rank;
 use crate::bind::Bound;
 use crate::error::Error;
@@ -283,4 +284,26 @@ pub(super) fn rrelu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let is_negative = e.compare("lt", &wide, 0.0)?;
     let y = e.select_where(&is_negative, &steep, &wide)?;
     one(e.to_dtype(&y, x.dtype)?)
+}
+
+/// `rrelu_with_noise_functional(self, noise, lower, upper, training)`: in training an element that is not positive times a number uniform in
+/// `[lower, upper)`, which the noise tells, else 1; in evaluation the leaky ReLU with the mean of both slopes, and the noise as it is.
+pub(super) fn rrelu_with_noise(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, noise) = (e.tensor(b, "self")?, e.tensor(b, "noise")?);
+    let (lower, upper) = (number(b, "lower")?, number(b, "upper")?);
+    if !b.bool("training")? {
+        let slope = Arg::from((lower + upper) / 2.0);
+        let y = e.call1("aten.leaky_relu.default", vec![x.arg(), slope], &[], x.dtype, &x.shape)?;
+        return Ok(vec![Some(y), Some(noise)]);
+    }
+    let wide = e.widen(&x)?;
+    let u = uniform_of(e, &x.shape, wide.dtype)?;
+    let u = e.mul(&u, upper - lower)?;
+    let slope = e.add(&u, lower)?;
+    let is_low = e.compare("le", &wide, 0.0)?;
+    let unit = e.full(&[], wide.dtype, Arg::from(1.0))?;
+    let slope = e.select_where(&is_low, &slope, &unit)?;
+    let steep = e.mul(&wide, &slope)?;
+    let y = e.select_where(&is_low, &steep, &wide)?;
+    Ok(vec![Some(e.to_dtype(&y, x.dtype)?), Some(e.to_dtype(&slope, noise.dtype)?)])
 }
