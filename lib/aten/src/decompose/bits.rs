@@ -82,7 +82,8 @@ pub(super) fn float_power(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.call1(op, args, &[], dtype, &shape)?)
 }
 
-/// How many bits of a float type follow the leading one, its least and largest exponents of numbers with all of them, and its largest number.
+/// How many bits of a float type follow the leading one, its least and largest exponents of numbers with all of them,
+/// and its largest number.
 fn layout(dtype: DType) -> Option<(i32, f64, f64, f64)> {
     Some(match dtype {
         DType::F16 => (10, -14.0, 15.0, 65504.0),
@@ -113,8 +114,8 @@ fn exponent(e: &mut Expander<'_, '_>, size: &V, least: f64, most: f64) -> Result
     Ok((n, power))
 }
 
-/// `nextafter(x, y)`: the number of the type next to `x` on the side of `y`; `y` where they are equal. Numbers are `2^(n - bits)` apart from `2^n`
-/// on, and half of that before it.
+/// `nextafter(x, y)`: the number of the type next to `x` on the side of `y`; `y` where they are equal. Numbers are
+/// `2^(n - bits)` apart from `2^n` on, and half of that before it.
 pub(super) fn nextafter(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, _) = e.result(b, 0)?;
     let Some((bits, least, most, largest)) = layout(dtype) else {

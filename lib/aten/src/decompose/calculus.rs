@@ -23,7 +23,8 @@ fn edge(e: &mut Expander<'_, '_>, x: &V, dim: usize, from: i64) -> Result<V, Err
     e.slice(x, dim, &start, &end, 1)
 }
 
-/// Where the samples of a function lie along an axis: at equal steps, or at the places `[n]` of a tensor, whose steps these are.
+/// Where the samples of a function lie along an axis: at equal steps, or at the places `[n]` of a tensor, whose steps
+/// these are.
 enum Spacing {
     Even(f64),
     Steps(V),
@@ -62,8 +63,9 @@ fn spacings(e: &mut Expander<'_, '_>, b: &Bound<'_>, x: &V, dims: &[usize]) -> R
     Ok(out)
 }
 
-/// `gradient(self, spacing, dim, edge_order)`: along each dimension the slope at each sample, of the parabola through it and its
-/// neighbours; at the ends of the line through the two last samples, or with `edge_order` 2 of the parabola through the three last.
+/// `gradient(self, spacing, dim, edge_order)`: along each dimension the slope at each sample, of the parabola through
+/// it and its neighbours; at the ends of the line through the two last samples, or with `edge_order` 2 of the parabola
+/// through the three last.
 pub(super) fn gradient(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let wide = accumulate_dtype(float_of(x.dtype));
@@ -159,8 +161,9 @@ fn uneven(e: &mut Expander<'_, '_>, x: &V, dim: usize, h: &V, is_second: bool) -
     Ok((first.clone(), middle, last.clone()))
 }
 
-/// `(y[i] + y[i+1])·(x[i+1] - x[i])`, twice the areas under the lines between neighbours, in the operands' own type, of which whole numbers may leave it. The places
-/// are `[n]`, or of a shape that broadcasts to that of `y`; without them the steps are 1.
+/// `(y[i] + y[i+1])·(x[i+1] - x[i])`, twice the areas under the lines between neighbours, in the operands' own type, of
+/// which whole numbers may leave it. The places are `[n]`, or of a shape that broadcasts to that of `y`; without them
+/// the steps are 1.
 fn areas(e: &mut Expander<'_, '_>, b: &Bound<'_>, y: &V, dim: usize) -> Result<V, Error> {
     let (left, right) = (part(e, y, dim, 0, 1)?, part(e, y, dim, 1, 0)?);
     let sum = e.add(&left, &right)?;

@@ -70,7 +70,8 @@ pub(super) fn eye(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, dtype)?)
 }
 
-/// An end of a range of numbers: a number, or a tensor without dimensions, in double precision; a whole one of an integer range.
+/// An end of a range of numbers: a number, or a tensor without dimensions, in double precision; a whole one of an
+/// integer range.
 fn range_end(e: &mut Expander<'_, '_>, b: &Bound<'_>, name: &str, dtype: DType) -> Result<O, Error> {
     Ok(match e.operand(b, name)? {
         O::N(Arg::Sym(size)) => O::T(e.full(&[], DType::F64, Arg::Sym(size))?),
@@ -85,8 +86,8 @@ fn range_end(e: &mut Expander<'_, '_>, b: &Bound<'_>, name: &str, dtype: DType) 
     })
 }
 
-/// Numbers from `start` to `end` at equal steps, in double precision: the first half counts up from `start`, the second down from `end`, as
-/// PyTorch's CPU kernel does, so that both ends are exact.
+/// Numbers from `start` to `end` at equal steps, in double precision: the first half counts up from `start`, the second
+/// down from `end`, as PyTorch's CPU kernel does, so that both ends are exact.
 fn line(e: &mut Expander<'_, '_>, b: &Bound<'_>, dtype: DType) -> Result<V, Error> {
     if dtype.is_complex() {
         return Err(Error::unsupported(format!("{} of {dtype}; expected a real dtype", b.op())));

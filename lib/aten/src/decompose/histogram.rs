@@ -8,7 +8,8 @@ use crate::value::{V, size_arg};
 use m2m_record::{Arg, DType, Type};
 use m2m_tensor::{Expr, expr};
 
-/// Edges of `bins` equal intervals: between the numbers of `range`, or the least and the largest element; half a step apart from a lone number.
+/// Edges of `bins` equal intervals: between the numbers of `range`, or the least and the largest element; half a step
+/// apart from a lone number.
 fn even_edges(e: &mut Expander<'_, '_>, x: &V, bins: i64, range: Option<(f64, f64)>) -> Result<V, Error> {
     let (low, high) = match range {
         Some((low, high)) => (e.full(&[], x.dtype, Arg::from(low))?, e.full(&[], x.dtype, Arg::from(high))?),
@@ -43,7 +44,8 @@ fn places(e: &mut Expander<'_, '_>, x: &V, edges: &V) -> Result<(V, V), Error> {
     Ok((at, is_inside))
 }
 
-/// Sums of the weights, or counts, in each box of the edges of each column; over their volumes and their total with `density`.
+/// Sums of the weights, or counts, in each box of the edges of each column; over their volumes and their total with
+/// `density`.
 fn fill(e: &mut Expander<'_, '_>, b: &Bound<'_>, columns: &[V], edges: &[V]) -> Result<V, Error> {
     let dtype = columns.first().map_or(DType::F32, |c| c.dtype);
     let sizes: Vec<Expr> = edges.iter().map(|v| expr::sub(v.dim(0), Expr::Int(1))).collect();
@@ -106,7 +108,8 @@ fn ranges(b: &Bound<'_>, columns: usize) -> Result<Vec<Option<(f64, f64)>>, Erro
     pairs.filter(|p| p.len() == columns).ok_or_else(|| Error::shape(b.op(), "two bounds for each column"))
 }
 
-/// `histogram(self, bins, range, weight, density)`: of all elements; `bins` is a number, or the edges. Gives the histogram and the edges.
+/// `histogram(self, bins, range, weight, density)`: of all elements; `bins` is a number, or the edges. Gives the
+/// histogram and the edges.
 pub(super) fn histogram(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let x = e.view(&x, &[Expr::Int(-1)])?;
@@ -122,7 +125,8 @@ pub(super) fn histogram(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 }
 
 /// `histogramdd(self [n, d], bins, range, weight, density)`: a histogram of `d` dimensions, and the edges along each.
-/// `_histogramdd_bin_edges` gives the edges, `_histogramdd_from_bin_cts` and `_histogramdd_from_bin_tensors` the histogram.
+/// `_histogramdd_bin_edges` gives the edges, `_histogramdd_from_bin_cts` and `_histogramdd_from_bin_tensors` the
+/// histogram.
 pub(super) fn of_columns(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let last = x.from_end(1)?;

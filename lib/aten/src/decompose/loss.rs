@@ -122,8 +122,8 @@ pub(super) fn binary_cross_entropy(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> R
     reduced(e, b, &loss)
 }
 
-/// `-w[t] · logp[t]` of class indices `t`, classes along dimension 1 (0 for a lone sample), 0 where ignored; the mean is
-/// over weights. `logp` is `[N, C, …]`, `t` is `[N, …]`.
+/// `-w[t] · logp[t]` of class indices `t`, classes along dimension 1 (0 for a lone sample), 0 where ignored; the mean
+/// is over weights. `logp` is `[N, C, …]`, `t` is `[N, …]`.
 fn nll(e: &mut Expander<'_, '_>, b: &Bound<'_>, logp: &V, t: &V, smoothing: f64) -> Results {
     Ok(vec![Some(weighed(e, b, logp, t, smoothing)?.0)])
 }

@@ -94,8 +94,8 @@ pub(super) fn pdist(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&d, dtype)?)
 }
 
-/// `triplet_margin_loss`: `max(d(anchor, positive) - d(anchor, negative) + margin, 0)` with pairwise distances; with `swap` the negative one is
-/// the lesser of those to anchor and positive.
+/// `triplet_margin_loss`: `max(d(anchor, positive) - d(anchor, negative) + margin, 0)` with pairwise distances; with
+/// `swap` the negative one is the lesser of those to anchor and positive.
 pub(super) fn triplet(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (a, near, far) = (plain(e, b, "anchor")?, plain(e, b, "positive")?, plain(e, b, "negative")?);
     let (p, eps) = (b.float("p")?, b.float("eps")?);
@@ -114,7 +114,8 @@ pub(super) fn triplet(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 /// Added to squared lengths, so that no cosine is of nothing.
 const COSINE_EPS: f64 = 1e-12;
 
-/// `cosine_embedding_loss`: with the cosine `c` of both along the last dimension, `1 - c` where the target is 1, `max(c - margin, 0)` where it is -1.
+/// `cosine_embedding_loss`: with the cosine `c` of both along the last dimension, `1 - c` where the target is 1,
+/// `max(c - margin, 0)` where it is -1.
 pub(super) fn cosine(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, y) = (float(e, b, "input1")?, float(e, b, "input2")?);
     let t = e.tensor(b, "target")?;

@@ -252,8 +252,8 @@ pub(super) fn cross(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.sub(&plus, &minus)?)
 }
 
-/// `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: `(a @ b)·scale_a·scale_b + bias`, in `f32`; scales
-/// are of the whole, of rows or of columns.
+/// `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: `(a @ b)·scale_a·scale_b + bias`, in `f32`;
+/// scales are of the whole, of rows or of columns.
 pub(super) fn scaled_mm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "mat2")?);
     let (dtype, _) = e.result(b, 0)?;
@@ -288,8 +288,8 @@ pub(super) fn weight_int8pack_mm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Res
     one(e.to_dtype(&y, dtype)?)
 }
 
-/// `_trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim)`: the product of all three, each with dimensions of size 1
-/// put in where its list says, summed over `sumdim`.
+/// `_trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim)`: the product of all three, each with dimensions of size
+/// 1 put in where its list says, summed over `sumdim`.
 pub(super) fn trilinear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, _) = e.result(b, 0)?;
     let mut product: Option<V> = None;
@@ -314,7 +314,8 @@ pub(super) fn trilinear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, dtype)?)
 }
 
-/// `addr(self, u, v, beta, alpha)`: `beta·self + alpha·u vᵀ`, without the first where `beta` is 0; for bool "and" and "or" instead of both.
+/// `addr(self, u, v, beta, alpha)`: `beta·self + alpha·u vᵀ`, without the first where `beta` is 0; for bool "and" and
+/// "or" instead of both.
 pub(super) fn addr(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, u, v) = (e.tensor(b, "self")?, e.tensor(b, "vec1")?, e.tensor(b, "vec2")?);
     let (dtype, shape) = e.result(b, 0)?;

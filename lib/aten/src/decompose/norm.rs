@@ -19,8 +19,8 @@ fn normalize(e: &mut Expander<'_, '_>, x: &V, dims: &[usize], eps: f64) -> Resul
     Ok((e.mul(&centred, &rstd)?, mean, rstd))
 }
 
-/// The dtype in which batch statistics of half elements are kept: that of the parameters or running statistics, or of the elements where there are none.
-/// PyTorch's CPU kernel rounds mean and deviation to it before it uses them.
+/// The dtype in which batch statistics of half elements are kept: that of the parameters or running statistics, or of
+/// the elements where there are none. PyTorch's CPU kernel rounds mean and deviation to it before it uses them.
 fn kept_dtype(e: &Expander<'_, '_>, b: &Bound<'_>, x: &V) -> Result<DType, Error> {
     for name in ["weight", "bias", "running_mean"] {
         if b.has(name)
@@ -198,7 +198,8 @@ fn moved(e: &mut Expander<'_, '_>, old: &V, new: &V, momentum: f64) -> Result<V,
     e.to_dtype(&sum, old.dtype)
 }
 
-/// `instance_norm` in training: the result, and the running statistics moved towards the means over samples of those of the instances.
+/// `instance_norm` in training: the result, and the running statistics moved towards the means over samples of those of
+/// the instances.
 pub(crate) fn train_instance_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "input")?;
     let (old_mean, old_var) = (e.tensor(b, "running_mean")?, e.tensor(b, "running_var")?);
@@ -285,7 +286,8 @@ fn scaled(e: &mut Expander<'_, '_>, b: &Bound<'_>, y: V, x: &V) -> Result<V, Err
 }
 
 /// `_native_batch_norm_legit_functional`: result, mean, rstd, and the running statistics as they are afterwards;
-/// `_batch_norm_with_update_functional`, which is always in training and keeps nothing more for its gradient, but says so.
+/// `_batch_norm_with_update_functional`, which is always in training and keeps nothing more for its gradient, but says
+/// so.
 pub(super) fn batch_norm_functional(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "input")?;
     let wide = e.widen(&x)?;

@@ -141,9 +141,10 @@ pub(super) fn adaptive_max(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     e.call("aten.max_pool2d_with_indices.default", args, &[], types)
 }
 
-/// `fractional_max_pool2d 3d(x, kernel_size, output_size, random_samples [N, C, 2 or 3])`: windows of `kernel` places that begin along each axis at
-/// `floor((k + u)·a) - floor(u·a)` with `a = (size - kernel)/(out - 1)`, the last at `size - kernel`; the largest element of each and its place in
-/// the plane. The random number `u` of the last axis comes first for planes, that of the first axis for boxes.
+/// `fractional_max_pool2d 3d(x, kernel_size, output_size, random_samples [N, C, 2 or 3])`: windows of `kernel` places
+/// that begin along each axis at `floor((k + u)·a) - floor(u·a)` with `a = (size - kernel)/(out - 1)`, the last at
+/// `size - kernel`; the largest element of each and its place in the plane. The random number `u` of the last axis
+/// comes first for planes, that of the first axis for boxes.
 pub(super) fn fractional_max(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let u = e.tensor(b, "random_samples")?;

@@ -8,8 +8,9 @@ use crate::value::{V, size_arg, tensor_type};
 use m2m_record::{Arg, DType};
 use m2m_tensor::{Expr, expr};
 
-/// `quantile(self, q, dim, keepdim, interpolation)`: of each row sorted, the element at the rank `q·(n - 1)`; where that lies between two, what
-/// `interpolation` says. A row with NaN gives NaN; `nanquantile` leaves NaN out of account. A vector of `q` becomes the first dimension.
+/// `quantile(self, q, dim, keepdim, interpolation)`: of each row sorted, the element at the rank `q·(n - 1)`; where
+/// that lies between two, what `interpolation` says. A row with NaN gives NaN; `nanquantile` leaves NaN out of account.
+/// A vector of `q` becomes the first dimension.
 pub(super) fn quantile(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let (dtype, shape) = e.result(b, 0)?;

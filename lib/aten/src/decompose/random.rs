@@ -251,8 +251,8 @@ pub(super) fn dropout(e: &mut Expander<'_, '_>, b: &Bound<'_>, x: &V, p: f64) ->
 const SELU_LEAST: f64 = -1.758_099_340_847_376_6;
 
 /// Dropout that keeps mean and variance of what SELU gives: dropped elements become `s`, and all are then scaled by `a`
-/// and moved by `-a p s`, with `s` the least value of SELU and `a = 1 / sqrt((1 - p)(1 + p s^2))`. Source: Klambauer and others,
-/// "Self-normalizing neural networks", 2017.
+/// and moved by `-a p s`, with `s` the least value of SELU and `a = 1 / sqrt((1 - p)(1 + p s^2))`. Source: Klambauer
+/// and others, "Self-normalizing neural networks", 2017.
 fn alpha(e: &mut Expander<'_, '_>, x: &V, mask: &V, p: f64) -> Result<V, Error> {
     let wide = e.widen(x)?;
     if p >= 1.0 {
@@ -286,8 +286,9 @@ pub(super) fn rrelu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, x.dtype)?)
 }
 
-/// `rrelu_with_noise_functional(self, noise, lower, upper, training)`: in training an element that is not positive times a number uniform in
-/// `[lower, upper)`, which the noise tells, else 1; in evaluation the leaky ReLU with the mean of both slopes, and the noise as it is.
+/// `rrelu_with_noise_functional(self, noise, lower, upper, training)`: in training an element that is not positive
+/// times a number uniform in `[lower, upper)`, which the noise tells, else 1; in evaluation the leaky ReLU with the
+/// mean of both slopes, and the noise as it is.
 pub(super) fn rrelu_with_noise(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, noise) = (e.tensor(b, "self")?, e.tensor(b, "noise")?);
     let (lower, upper) = (number(b, "lower")?, number(b, "upper")?);

@@ -243,8 +243,8 @@ pub(super) fn weight_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, v.dtype)?)
 }
 
-/// `histc(bins, min, max)`: how many elements fall into each of equal intervals, the last one closed. Equal bounds stand
-/// for the extremes of the data, or, where these are equal too, for one below and one above.
+/// `histc(bins, min, max)`: how many elements fall into each of equal intervals, the last one closed. Equal bounds
+/// stand for the extremes of the data, or, where these are equal too, for one below and one above.
 pub(super) fn histc(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let (dtype, _) = e.result(b, 0)?;

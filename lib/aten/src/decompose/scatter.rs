@@ -224,7 +224,8 @@ pub(super) fn masked_index(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.select_where(&mask, &y, &fill)?)
 }
 
-/// `_unsafe_masked_index_put_accumulate(self, mask, indices, values)`: the values where the mask is true are added at their places.
+/// `_unsafe_masked_index_put_accumulate(self, mask, indices, values)`: the values where the mask is true are added at
+/// their places.
 pub(super) fn masked_put(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, mask, values) = (e.tensor(b, "self")?, e.tensor(b, "mask")?, e.tensor(b, "values")?);
     if crate::infer::numel(&x.shape) == Expr::Int(0) {

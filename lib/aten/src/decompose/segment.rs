@@ -90,8 +90,9 @@ pub(super) fn col2im(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.view(&y, &shape)?)
 }
 
-/// `segment_reduce(data, reduce, lengths or offsets, axis, initial)`: `sum mean max min prod` of runs of `data` along `axis`, `lengths [*, s]` having
-/// the leading dimensions of the data up to it. What `initial` is counts as an element of each run, but not for the mean's divisor.
+/// `segment_reduce(data, reduce, lengths or offsets, axis, initial)`: `sum mean max min prod` of runs of `data` along
+/// `axis`, `lengths [*, s]` having the leading dimensions of the data up to it. What `initial` is counts as an element
+/// of each run, but not for the mean's divisor.
 pub(super) fn reduce(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "data")?;
     let (dtype, _) = e.result(b, 0)?;

@@ -251,8 +251,8 @@ pub(super) fn cartesian(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.cat(&columns, 1)?)
 }
 
-/// `combinations(self [n], r, with_replacement)`: every choice of `r` elements in the order that they have, a row each: the places of a grid of
-/// `r` dimensions at which the indices rise, or do not fall.
+/// `combinations(self [n], r, with_replacement)`: every choice of `r` elements in the order that they have, a row each:
+/// the places of a grid of `r` dimensions at which the indices rise, or do not fall.
 pub(super) fn combinations(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let (dtype, shape) = e.result(b, 0)?;
@@ -274,8 +274,8 @@ pub(super) fn combinations(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.view(&y, &shape)?)
 }
 
-/// `_chunk_cat(tensors, dim, num_chunks)`: each padded with zeros to a multiple of `num_chunks` along `dim`, cut into so many chunks, each flat;
-/// chunks of the same number side by side.
+/// `_chunk_cat(tensors, dim, num_chunks)`: each padded with zeros to a multiple of `num_chunks` along `dim`, cut into
+/// so many chunks, each flat; chunks of the same number side by side.
 pub(super) fn chunk_cat(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let items = e.tensors(b, "tensors")?;
     let chunks = b.int("num_chunks")?;

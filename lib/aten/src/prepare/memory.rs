@@ -176,7 +176,8 @@ impl Preparer<'_> {
     }
 }
 
-/// `_native_batch_norm_legit_functional` of the arguments of a call: result, mean, deviation, and the running statistics.
+/// `_native_batch_norm_legit_functional` of the arguments of a call: result, mean, deviation, and the running
+/// statistics.
 fn functional_batch_norm(e: &mut Expander<'_, '_>, node: &Node, call: &Bound<'_>, old: [V; 2]) -> Results {
     let names = ["input", "weight", "bias", "running_mean", "running_var", "training", "momentum", "eps"];
     let arg = |name: &&str| if call.has(name) { call.arg(name).cloned() } else { Ok(Arg::Bool(true)) };

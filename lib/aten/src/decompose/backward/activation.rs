@@ -26,8 +26,9 @@ fn rest_of(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
     e.add(&minus, 1.0)
 }
 
-/// `gelu_backward`: `g·(Φ(x) + x·φ(x))` with the normal distribution's `Φ(x) = (1 + erf(x/√2))/2` and `φ(x) = exp(-x²/2)/√(2π)`; of the
-/// approximation `x·(1 + tanh u)/2`, `u = √(2/π)·(x + c·x³)`: `g·((1 + tanh u)/2 + x/2·(1 - tanh² u)·u')`.
+/// `gelu_backward`: `g·(Φ(x) + x·φ(x))` with the normal distribution's `Φ(x) = (1 + erf(x/√2))/2` and
+/// `φ(x) = exp(-x²/2)/√(2π)`; of the approximation `x·(1 + tanh u)/2`, `u = √(2/π)·(x + c·x³)`:
+/// `g·((1 + tanh u)/2 + x/2·(1 - tanh² u)·u')`.
 pub(crate) fn gelu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (g, x) = pair(e, b, "self")?;
     let square = e.mul(&x, &x)?;
@@ -143,7 +144,8 @@ pub(crate) fn hardsigmoid(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     finish(e, b, &y)
 }
 
-/// `logit_backward`: `g/(x·(1 - x))` inside of `[eps, 1 - eps]` and 0 outside; without `eps` inside of `[0, 1]`, NaN outside.
+/// `logit_backward`: `g/(x·(1 - x))` inside of `[eps, 1 - eps]` and 0 outside; without `eps` inside of `[0, 1]`, NaN
+/// outside.
 pub(crate) fn logit(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (g, x) = pair(e, b, "self")?;
     let (least, outside) = b.float_or("eps")?.map_or((0.0, f64::NAN), |eps| (eps, 0.0));
@@ -159,7 +161,8 @@ pub(crate) fn logit(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     finish(e, b, &y)
 }
 
-/// `log_sigmoid_backward`: `g·(1 - z/(1 + z))` of negative `x`, else `g·z/(1 + z)`, with `z = exp(-|x|)`, which is the buffer where the forward kept it.
+/// `log_sigmoid_backward`: `g·(1 - z/(1 + z))` of negative `x`, else `g·z/(1 + z)`, with `z = exp(-|x|)`, which is the
+/// buffer where the forward kept it.
 pub(crate) fn log_sigmoid(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (g, x) = pair(e, b, "self")?;
     let buffer = e.tensor(b, "buffer")?;
@@ -179,7 +182,8 @@ pub(crate) fn log_sigmoid(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     finish(e, b, &y)
 }
 
-/// `glu_backward`: of `a·sigmoid(c)`, `a` and `c` the halves of the input along `dim`: `g·s` and `g·a·s·(1 - s)` with `s = sigmoid(c)`.
+/// `glu_backward`: of `a·sigmoid(c)`, `a` and `c` the halves of the input along `dim`: `g·s` and `g·a·s·(1 - s)` with
+/// `s = sigmoid(c)`.
 pub(crate) fn glu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (g, x) = pair(e, b, "self")?;
     let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;

@@ -9,8 +9,9 @@ use crate::expand::{Expander, Results};
 use crate::value::{O, V};
 use m2m_record::Arg;
 
-/// `_scaled_dot_product_flash_attention_for_cpu_backward`: with the scores `S = scale·Q Kᵀ + mask`, the weights `P = exp(S - logsumexp)` and
-/// `dS = P·(dO Vᵀ - Σ dO·O)`, sums along rows: `dQ = scale·dS K`, `dK = scale·dSᵀ Q`, `dV = Pᵀ dO`.
+/// `_scaled_dot_product_flash_attention_for_cpu_backward`: with the scores `S = scale·Q Kᵀ + mask`, the weights
+/// `P = exp(S - logsumexp)` and `dS = P·(dO Vᵀ - Σ dO·O)`, sums along rows: `dQ = scale·dS K`, `dK = scale·dSᵀ Q`,
+/// `dV = Pᵀ dO`.
 pub(crate) fn flash_for_cpu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     if b.float("dropout_p")? != 0.0 {
         return Err(Error::unsupported("the gradient of attention with dropout, whose mask it is not given"));

@@ -10,7 +10,8 @@ use crate::value::V;
 use m2m_record::{Arg, DType};
 use m2m_tensor::Expr;
 
-/// The number of each index's bag: how many bags have begun, less one. A last offset that is the end of the last bag begins none.
+/// The number of each index's bag: how many bags have begun, less one. A last offset that is the end of the last bag
+/// begins none.
 fn bags(e: &mut Expander<'_, '_>, b: &Bound<'_>, g: &V, index: &V) -> Result<V, Error> {
     if !b.has("offsets") {
         return e.tensor(b, "offset2bag");
@@ -24,9 +25,10 @@ fn bags(e: &mut Expander<'_, '_>, b: &Bound<'_>, g: &V, index: &V) -> Result<V, 
     e.sub(&bag, 1i64)
 }
 
-/// `_embedding_bag_backward(g [B, D], indices [n], offsets [B], …, num_weights, mode, per_sample_weights, padding_idx)`: the gradient of each bag is
-/// added to the rows of its indices: times their weights (sum), over the size of the bag (mean); of a maximum each element to the row that
-/// it came from, as `maximum_indices` says. Padding takes no part. `_embedding_bag_dense_backward` is told the bag of each index.
+/// `_embedding_bag_backward(g [B, D], indices [n], offsets [B], …, num_weights, mode, per_sample_weights, padding_idx)`:
+/// the gradient of each bag is added to the rows of its indices: times their weights (sum), over the size of the bag
+/// (mean); of a maximum each element to the row that it came from, as `maximum_indices` says. Padding takes no part.
+/// `_embedding_bag_dense_backward` is told the bag of each index.
 pub(crate) fn embedding_bag(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     if b.has("sparse") && b.bool("sparse")? {
         return Err(Error::unsupported(format!("{} with a sparse gradient", b.op())));
@@ -84,8 +86,8 @@ fn maxima(e: &mut Expander<'_, '_>, b: &Bound<'_>, g: &V, sizes: &V, rows: &Expr
     finish(e, b, &y)
 }
 
-/// `_embedding_bag_per_sample_weights_backward(g [B, D], weight, indices [n], offsets, offset2bag, mode, padding_idx)`: of each index the product of its row
-/// with the gradient of its bag; of padding 0.
+/// `_embedding_bag_per_sample_weights_backward(g [B, D], weight, indices [n], offsets, offset2bag, mode, padding_idx)`:
+/// of each index the product of its row with the gradient of its bag; of padding 0.
 pub(crate) fn sample_weights(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (g, weight, index) = (e.tensor(b, "grad")?, e.tensor(b, "weight")?, e.tensor(b, "indices")?);
     let (g, weight, index) = (e.widen(&g)?, e.widen(&weight)?, e.to_dtype(&index, DType::I64)?);

@@ -82,8 +82,8 @@ fn convolve(
     e.call1(op, args, &[], x.dtype, &shape)
 }
 
-/// By the input of a plain convolution: the transposed one of `g`, as long as the input. That ends anywhere in the last stride,
-/// so that one as long as can be is cut.
+/// By the input of a plain convolution: the transposed one of `g`, as long as the input. That ends anywhere in the last
+/// stride, so that one as long as can be is cut.
 fn of_input(e: &mut Expander<'_, '_>, (g, w, x): (&V, &V, &V), window: &Window) -> Result<V, Error> {
     let more: Vec<i64> = window.stride.iter().map(|s| s.saturating_sub(1)).collect();
     let y = convolve(e, (g, w), [x.dim(0), x.dim(1)], window, Some(&more))?;
@@ -91,8 +91,8 @@ fn of_input(e: &mut Expander<'_, '_>, (g, w, x): (&V, &V, &V), window: &Window) 
 }
 
 /// By the weight `[F, C/groups, *kernel]` of `out[n, f, o] = Σ w[f, c, k]·x[n, c, o·stride + k·dilation - padding]`:
-/// `Σ_{n, o} g[n, f, o]·x[n, c, o·stride + k·dilation - padding]`, a convolution in which samples are channels, and in which
-/// stride and dilation change places.
+/// `Σ_{n, o} g[n, f, o]·x[n, c, o·stride + k·dilation - padding]`, a convolution in which samples are channels, and in
+/// which stride and dilation change places.
 fn of_weight(e: &mut Expander<'_, '_>, (g, w, x): (&V, &V, &V), window: &Window) -> Result<V, Error> {
     let groups = Expr::Int(window.groups);
     let (n, own) = (x.dim(0), divide(&x.dim(1), &groups));
@@ -117,8 +117,8 @@ fn of_weight(e: &mut Expander<'_, '_>, (g, w, x): (&V, &V, &V), window: &Window)
     e.transpose(&y, 0, 1)
 }
 
-/// `convolution_backward(g, input, weight, …, output_mask)`: by input, weight and bias. Of a transposed convolution, whose weight is
-/// `[C, F/groups, *kernel]`, input and gradient change places.
+/// `convolution_backward(g, input, weight, …, output_mask)`: by input, weight and bias. Of a transposed convolution,
+/// whose weight is `[C, F/groups, *kernel]`, input and gradient change places.
 pub(crate) fn convolution(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (g, x, w) = (e.tensor(b, "grad_output")?, e.tensor(b, "input")?, e.tensor(b, "weight")?);
     let window = Window::read(b, w.rank().saturating_sub(2))?;

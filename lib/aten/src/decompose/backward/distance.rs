@@ -9,8 +9,9 @@ use crate::value::V;
 use m2m_record::{Arg, DType};
 use m2m_tensor::Expr;
 
-/// By the difference `d` of two rows, of the gradient `g` of their `p`-norm `n`, both of size 1 along the last dimension:
-/// `g·sign(d)·|d|^(p-1)/n^(p-1)`, for infinite `p` `g·sign(d)` of the elements as large as the norm; 0 where the norm is.
+/// By the difference `d` of two rows, of the gradient `g` of their `p`-norm `n`, both of size 1 along the last
+/// dimension: `g·sign(d)·|d|^(p-1)/n^(p-1)`, for infinite `p` `g·sign(d)` of the elements as large as the norm; 0 where
+/// the norm is.
 fn slope(e: &mut Expander<'_, '_>, d: &V, g: &V, n: &V, p: f64) -> Result<V, Error> {
     if p == 0.0 {
         return e.full(&d.shape, d.dtype, Arg::Int(0));

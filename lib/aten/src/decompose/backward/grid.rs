@@ -15,7 +15,8 @@ struct Coordinate {
     size: i64,
 }
 
-/// From -1..1 to 0..size-1 (aligned corners) or -1/2..size-1/2; outside of the picture held at its edge (padding 1) or mirrored there (2).
+/// From -1..1 to 0..size-1 (aligned corners) or -1/2..size-1/2; outside of the picture held at its edge (padding 1) or
+/// mirrored there (2).
 fn coordinate(e: &mut Expander<'_, '_>, c: &V, size: i64, align: bool, padding: i64) -> Result<Coordinate, Error> {
     let scale = if align { (size - 1) as f64 } else { size as f64 } / 2.0;
     let y = e.add(c, 1.0)?;
@@ -120,9 +121,9 @@ fn corner(e: &mut Expander<'_, '_>, axes: &[(&Coordinate, &Side)]) -> Result<(V,
     index.zip(inside).ok_or_else(|| Error::shape("grid_sampler", "no axis"))
 }
 
-/// `grid_sampler_2d_backward`, `grid_sampler_3d_backward(g [N, C, *out], input [N, C, *size], grid [N, *out, axes])`: with the corners around each place,
-/// their elements `v` and weights `w`, `Σ w·g` at the corners by the input, and by each coordinate `Σ v·g·∂w`, sums over corners and channels;
-/// for interpolation (0) and the nearest element (1).
+/// `grid_sampler_2d_backward`, `grid_sampler_3d_backward(g [N, C, *out], input [N, C, *size], grid [N, *out, axes])`:
+/// with the corners around each place, their elements `v` and weights `w`, `Σ w·g` at the corners by the input, and by
+/// each coordinate `Σ v·g·∂w`, sums over corners and channels; for interpolation (0) and the nearest element (1).
 pub(crate) fn grid_sampler(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (g, x, grid) = (e.tensor(b, "grad_output")?, e.tensor(b, "input")?, e.tensor(b, "grid")?);
     let (mode, padding) = (b.int("interpolation_mode")?, b.int("padding_mode")?);

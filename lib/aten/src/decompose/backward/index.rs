@@ -1,4 +1,5 @@
-//! Gradients of reads: zeros of the input's shape, to which each element of the gradient `g` is put or added where it was read.
+//! Gradients of reads: zeros of the input's shape, to which each element of the gradient `g` is put or added where it
+//! was read.
 
 use super::finish;
 use crate::bind::Bound;
@@ -124,8 +125,9 @@ pub(crate) fn gather(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     finish(e, b, &y)
 }
 
-/// `embedding_dense_backward(g [*, D], indices [*], num_weights, padding_idx, scale_grad_by_freq)`: each row added to row `indices[…]` of
-/// zeros `[num_weights, D]`; none of the padding, each divided by how often its index occurs where that is asked for.
+/// `embedding_dense_backward(g [*, D], indices [*], num_weights, padding_idx, scale_grad_by_freq)`: each row added to
+/// row `indices[…]` of zeros `[num_weights, D]`; none of the padding, each divided by how often its index occurs where
+/// that is asked for.
 pub(crate) fn embedding(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     if b.has("sparse") && b.bool("sparse")? {
         return Err(Error::unsupported("embedding_backward with a sparse gradient"));
@@ -168,8 +170,8 @@ fn sum_from(e: &mut Expander<'_, '_>, x: &V, dim: usize) -> Result<V, Error> {
     e.flip(&y, &[dim])
 }
 
-/// `cumprod_backward(g, x, dim, y)`: `Σ_{j >= i} g[j]·y[j]/x[i]`. Up to the first zero of a row that is it; at this zero the products
-/// are those without it, behind it all of them are 0.
+/// `cumprod_backward(g, x, dim, y)`: `Σ_{j >= i} g[j]·y[j]/x[i]`. Up to the first zero of a row that is it; at this
+/// zero the products are those without it, behind it all of them are 0.
 pub(crate) fn cumprod(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (g, x, y) = (e.tensor(b, "grad")?, e.tensor(b, "input")?, e.tensor(b, "output")?);
     let (dtype, shape) = e.result(b, 0)?;

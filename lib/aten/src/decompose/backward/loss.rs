@@ -1,5 +1,5 @@
-//! Gradients of losses by their input `x`, `t` being the target: `g` is the gradient of the loss, of which a mean gives each
-//! element its share.
+//! Gradients of losses by their input `x`, `t` being the target: `g` is the gradient of the loss, of which a mean gives
+//! each element its share.
 
 use super::{finish, pair};
 use crate::bind::Bound;

@@ -1,6 +1,6 @@
 //! Gradients of normalisations. With `x̂ = (x - mean)·rstd` and `h = g·weight`, the gradient of the input is
-//! `rstd·(h - mean(h) - x̂·mean(h·x̂))`, means over what is normalised; that of the weight is `Σ g·x̂`, that of the bias `Σ g`,
-//! sums over the rest.
+//! `rstd·(h - mean(h) - x̂·mean(h·x̂))`, means over what is normalised; that of the weight is `Σ g·x̂`, that of the
+//! bias `Σ g`, sums over the rest.
 
 use crate::bind::Bound;
 use crate::error::Error;
@@ -96,8 +96,8 @@ pub(crate) fn layer_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     Ok(out)
 }
 
-/// `native_batch_norm_backward`, over all dimensions but 1: by the statistics of the batch in training, else by the running
-/// ones, on which the input has no influence. `batch_norm_backward` calls the deviation `save_var` too.
+/// `native_batch_norm_backward`, over all dimensions but 1: by the statistics of the batch in training, else by the
+/// running ones, on which the input has no influence. `batch_norm_backward` calls the deviation `save_var` too.
 pub(crate) fn batch_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (g, x) = (wide(e, b, "grad_out")?, wide(e, b, "input")?);
     let is_training = b.bool(if b.has("train") { "train" } else { "update" })?;
@@ -143,8 +143,8 @@ pub(crate) fn batch_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     Ok(out)
 }
 
-/// `_weight_norm_interface_backward`: of `w = v·g/n`, `n` the norm of `v` over all dimensions but `dim`: with `s = Σ grad·v` over
-/// them, `(grad - v·s/n²)·g/n` of `v` and `s/n` of `g`.
+/// `_weight_norm_interface_backward`: of `w = v·g/n`, `n` the norm of `v` over all dimensions but `dim`: with
+/// `s = Σ grad·v` over them, `(grad - v·s/n²)·g/n` of `v` and `s/n` of `g`.
 pub(crate) fn weight_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (grad, v) = (wide(e, b, "grad_w")?, wide(e, b, "saved_v")?);
     let (g, n) = (wide(e, b, "saved_g")?, wide(e, b, "saved_norms")?);

@@ -74,8 +74,8 @@ fn shares(e: &mut Expander<'_, '_>, b: &Bound<'_>, g: &V, axes: &[Axis]) -> Resu
     }
 }
 
-/// `avg_pool2d_backward`, `avg_pool3d_backward`: each element, over the divisor of its window, is added to all places of the window; which a
-/// transposed convolution with ones does, channel by channel.
+/// `avg_pool2d_backward`, `avg_pool3d_backward`: each element, over the divisor of its window, is added to all places
+/// of the window; which a transposed convolution with ones does, channel by channel.
 pub(crate) fn average(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let g = e.tensor(b, "grad_output")?;
     let (_, shape) = e.result(b, 0)?;
@@ -109,7 +109,8 @@ pub(crate) fn average(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     finish(e, b, &y)
 }
 
-/// `adaptive_max_poolNd_backward`, `fractional_max_poolNd_backward`: each element is added where its index says, as that of `max_poolNd` does.
+/// `adaptive_max_poolNd_backward`, `fractional_max_poolNd_backward`: each element is added where its index says, as
+/// that of `max_poolNd` does.
 pub(crate) fn by_index(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (g, x, index) = (e.tensor(b, "grad_output")?, e.tensor(b, "self")?, e.tensor(b, "indices")?);
     let (dtype, shape) = e.result(b, 0)?;

@@ -1,5 +1,5 @@
-//! Gradients of resampling, padding and adaptive means, axis by axis: along an axis each element of the gradient is added, with a weight, to
-//! the places that the forward read it from.
+//! Gradients of resampling, padding and adaptive means, axis by axis: along an axis each element of the gradient is
+//! added, with a weight, to the places that the forward read it from.
 
 use super::finish;
 use super::index::add_along;
@@ -202,8 +202,8 @@ pub(crate) fn upsample(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     finish(e, b, &y)
 }
 
-/// `reflection_padNd_backward(g, self, padding)`, `replication_padNd_backward`: place `i` was read from `i - before`, mirrored at the ends or
-/// held between them.
+/// `reflection_padNd_backward(g, self, padding)`, `replication_padNd_backward`: place `i` was read from `i - before`,
+/// mirrored at the ends or held between them.
 pub(crate) fn padding(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let g = e.tensor(b, "grad_output")?;
     let (_, shape) = e.result(b, 0)?;
@@ -230,8 +230,8 @@ pub(crate) fn padding(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     finish(e, b, &y)
 }
 
-/// `_adaptive_avg_poolNd_backward(g, self)`: along each axis element `k` of `out`, divided by the length of its window, is added to places
-/// `floor(k·size/out)` to before `ceil((k + 1)·size/out)`.
+/// `_adaptive_avg_poolNd_backward(g, self)`: along each axis element `k` of `out`, divided by the length of its window,
+/// is added to places `floor(k·size/out)` to before `ceil((k + 1)·size/out)`.
 pub(crate) fn adaptive_avg(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let g = e.tensor(b, "grad_output")?;
     let (_, shape) = e.result(b, 0)?;
