@@ -8,6 +8,7 @@ pub(super) mod distance;
 pub(super) mod grid;
 pub(super) mod index;
 pub(super) mod loss;
+pub(super) mod margin;
 pub(super) mod norm;
 pub(super) mod pool;
 pub(super) mod spread;

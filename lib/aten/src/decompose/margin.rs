@@ -46,7 +46,7 @@ fn positive(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
 }
 
 /// `where(c, x, 0)`
-fn only_where(e: &mut Expander<'_, '_>, c: &V, x: &V) -> Result<V, Error> {
+pub(super) fn only_where(e: &mut Expander<'_, '_>, c: &V, x: &V) -> Result<V, Error> {
     let zero = e.full(&[], x.dtype, Arg::Int(0))?;
     e.select_where(c, x, &zero)
 }
@@ -180,7 +180,7 @@ pub(super) fn soft(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 }
 
 /// `[C]` or a number as `[1, C]`; `[N, C]` as it is.
-fn rows(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
+pub(super) fn rows(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
     if x.rank() == 2 { Ok(x.clone()) } else { e.view(x, &[Expr::Int(1), numel(&x.shape)]) }
 }
 
