@@ -237,7 +237,7 @@ pub(super) fn poisson(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 }
 
 /// `cross_entropy_loss` of class indices: `nll_loss` of the logarithm of the softmax. Probabilities as the target: the
-/// sum of `-t·logp` over classes, its mean over samples. Smoothing takes its share `s` of every target and gives it to
+/// sum of `-w·t·logp` over classes, its mean over samples. Smoothing takes its share `s` of every target and gives it to
 /// all `C` classes alike: `t` becomes `(1-s)·t + s/C`.
 pub(super) fn cross_entropy(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, t) = (e.tensor(b, "self")?, e.tensor(b, "target")?);
@@ -249,16 +249,18 @@ pub(super) fn cross_entropy(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results 
     if t.dtype.is_integer() {
         return nll(e, b, &logp, &t, smoothing);
     }
-    if b.opt_tensor("weight")?.is_some() {
-        return Err(Error::unsupported("cross_entropy_loss with probabilities and weights has no rule"));
-    }
     let dim = wrap_dim(b.op(), dim, x.rank())?;
     let mut t = e.to_dtype(&t, x.dtype)?;
     if smoothing != 0.0 {
         t = e.mul(&t, 1.0 - smoothing)?;
         t = e.add(&t, smoothing / classes(b, &x, dim)?)?;
     }
-    let loss = e.mul(&t, &logp)?;
+    let mut loss = e.mul(&t, &logp)?;
+    if let Some(w) = e.opt_tensor(b, "weight")? {
+        let w = e.widen(&w)?;
+        let w = e.along(&w, dim, x.rank())?;
+        loss = e.mul(&loss, &w)?;
+    }
     let loss = e.sum(&loss, &[dim], false)?;
     let loss = e.unary("neg", &loss)?;
     reduced(e, b, &loss)
