@@ -192,14 +192,15 @@ pub(super) fn nll_loss(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     nll(e, b, &x, &t, 0.0)
 }
 
-/// `nll_loss_forward`: the loss, and the sum of weights for its gradient, 0 where nothing is reduced.
+/// `nll_loss_forward`: the loss, and the sum of weights for its gradient, 0 where nothing is reduced of several
+/// samples.
 pub(super) fn nll_loss_forward(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, t) = (e.tensor(b, "self")?, e.tensor(b, "target")?);
     let x = e.widen(&x)?;
     let (y, weights) = weighed(e, b, &x, &t, 0.0)?;
     let (dtype, shape) = e.result(b, 1)?;
     let total = match b.int("reduction")? {
-        0 => e.full(&shape, dtype, Arg::Int(0))?,
+        0 if x.rank() > 1 => e.full(&shape, dtype, Arg::Int(0))?,
         _ => e.to_dtype(&weights, dtype)?,
     };
     Ok(vec![Some(y), Some(total)])
