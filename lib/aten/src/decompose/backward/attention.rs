@@ -4,6 +4,7 @@ use super::norm::as_result;
 use crate::bind::Bound;
 use crate::decompose::attention::{default_scale, masked};
 use crate::decompose::matmul::product;
+use crate::decompose::softmax::safe_softmax;
 use crate::error::Error;
 use crate::expand::{Expander, Results};
 use crate::value::{O, V};
@@ -31,14 +32,19 @@ pub(crate) fn flash_for_cpu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results 
     let scores = e.mul(&scores, &scale)?;
     let mask = e.opt_tensor(b, "attn_mask")?;
     let scores = masked(e, &scores, mask, b.bool("is_causal")?)?;
-    // One number for each row of scores, in their order, whatever order of dimensions the types tell.
     let rows = crate::infer::reduced(&scores.shape, &[scores.from_end(1)?], true);
-    let lse = e.view(lse, &rows)?;
-    let off = e.sub(&scores, &lse)?;
-    let weights = e.unary_float("exp", &off)?;
-    let is_out = e.compare("eq", &scores, f64::NEG_INFINITY)?;
-    let zero = e.full(&[], weights.dtype, Arg::Int(0))?;
-    let weights = e.select_where(&is_out, &zero, &weights)?;
+    let weights = if lse.rank() == scores.rank() {
+        // PyTorch's own decomposition of the forward gives its weights in place of the logarithms of their sums.
+        safe_softmax(e, &scores)?
+    } else {
+        // One number for each row of scores, in their order, whatever order of dimensions the types tell.
+        let lse = e.view(lse, &rows)?;
+        let off = e.sub(&scores, &lse)?;
+        let weights = e.unary_float("exp", &off)?;
+        let is_out = e.compare("eq", &scores, f64::NEG_INFINITY)?;
+        let zero = e.full(&[], weights.dtype, Arg::Int(0))?;
+        e.select_where(&is_out, &zero, &weights)?
+    };
     let own = e.mul(g, out)?;
     let own = e.sum(&own, &[own.from_end(1)?], true)?;
     let vt = flipped(e, v)?;
