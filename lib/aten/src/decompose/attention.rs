@@ -60,7 +60,7 @@ fn dropped(e: &mut Expander<'_, '_>, b: &Bound<'_>, weights: V) -> Result<V, Err
 }
 
 /// `1 / sqrt(E)`
-fn default_scale(e: &mut Expander<'_, '_>, q: &V) -> Result<O, Error> {
+pub(super) fn default_scale(e: &mut Expander<'_, '_>, q: &V) -> Result<O, Error> {
     let size = q.dim(q.rank().saturating_sub(1));
     match size.as_int() {
         Some(n) if n > 0 => Ok(O::from(1.0 / (n as f64).sqrt())),
@@ -93,7 +93,7 @@ fn repeat_heads(e: &mut Expander<'_, '_>, x: &V, q: &V) -> Result<V, Error> {
     e.view(&wide, &shape)
 }
 
-fn masked(e: &mut Expander<'_, '_>, scores: &V, mask: Option<V>, is_causal: bool) -> Result<V, Error> {
+pub(super) fn masked(e: &mut Expander<'_, '_>, scores: &V, mask: Option<V>, is_causal: bool) -> Result<V, Error> {
     let mut y = scores.clone();
     if let Some(mask) = mask {
         y = if mask.dtype == DType::Bool {

@@ -1,5 +1,18 @@
 //! Gradients, where a program states them itself: `g` is the gradient of the result.
 
+pub(super) mod activation;
+pub(super) mod attention;
+pub(super) mod bag;
+pub(super) mod conv;
+pub(super) mod distance;
+pub(super) mod grid;
+pub(super) mod index;
+pub(super) mod loss;
+pub(super) mod margin;
+pub(super) mod norm;
+pub(super) mod pool;
+pub(super) mod spread;
+
 use super::identity::number;
 use crate::bind::Bound;
 use crate::error::Error;
@@ -11,7 +24,11 @@ use m2m_tensor::{Expr, expr};
 
 /// The gradient of the result and another tensor, both widened.
 fn pair(e: &mut Expander<'_, '_>, b: &Bound<'_>, other: &str) -> Result<(V, V), Error> {
-    let (g, x) = (e.tensor(b, "grad_output")?, e.tensor(b, other)?);
+    pair_of(e, b, "grad_output", other)
+}
+
+fn pair_of(e: &mut Expander<'_, '_>, b: &Bound<'_>, grad: &str, other: &str) -> Result<(V, V), Error> {
+    let (g, x) = (e.tensor(b, grad)?, e.tensor(b, other)?);
     Ok((e.widen(&g)?, e.widen(&x)?))
 }
 

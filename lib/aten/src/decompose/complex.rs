@@ -110,3 +110,10 @@ pub(super) fn isreal(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         None => e.full(&x.shape, m2m_record::DType::Bool, true)?,
     })
 }
+
+/// `mH`, `adjoint`, `matrix_H`: the last two dimensions exchanged, each element's conjugate.
+pub(super) fn adjoint(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let y = if x.rank() < 2 { x } else { e.transpose(&x, x.from_end(2)?, x.from_end(1)?)? };
+    one(if y.dtype.is_complex() { e.unary("conj_physical", &y)? } else { y })
+}

@@ -290,3 +290,19 @@ fn border(
     parts.insert(split, x.clone());
     e.cat(&parts, dim)
 }
+
+/// `conv_tbc(x [T, B, C], weight [K, C, O], bias, pad)`: `conv1d` with time first and channels last.
+pub(super) fn conv_tbc(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, w) = (e.tensor(b, "self")?, e.tensor(b, "weight")?);
+    let (dtype, shape) = e.result(b, 0)?;
+    let [time, batch, out] = shape.as_slice() else {
+        return Err(Error::shape(b.op(), format!("a result of rank {}; expected 3", shape.len())));
+    };
+    let (x, w) = (e.permute(&x, &[1, 2, 0])?, e.permute(&w, &[2, 1, 0])?);
+    let (zero, unit, pad) = (Arg::ints([0]), Arg::ints([1]), Arg::ints([b.int("pad")?]));
+    let bias = b.arg("bias")?.clone();
+    let args = vec![x.arg(), w.arg(), bias, unit.clone(), pad, unit, Arg::Bool(false), zero, Arg::Int(1)];
+    let wide = [batch.clone(), out.clone(), time.clone()];
+    let y = e.call1("aten.convolution.default", args, &[], dtype, &wide)?;
+    one(e.permute(&y, &[2, 0, 1])?)
+}

@@ -4,7 +4,7 @@ use super::{exact, pieces};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
-use crate::value::{O, size_arg};
+use crate::value::{O, V, size_arg};
 use m2m_record::{Arg, DType};
 use m2m_tensor::Expr;
 
@@ -70,30 +70,63 @@ pub(super) fn eye(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, dtype)?)
 }
 
-/// `linspace(start, end, steps)`: the first half counts up from `start`, the second down from `end`, as PyTorch's CPU
-/// kernel does, so that both ends are exact.
-pub(super) fn linspace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let (dtype, _) = e.result(b, 0)?;
-    if !dtype.is_float() {
-        return Err(Error::unsupported(format!("linspace of {dtype}; expected a float dtype")));
+/// An end of a range of numbers: a number, or a tensor without dimensions, in double precision; a whole one of an
+/// integer range.
+fn range_end(e: &mut Expander<'_, '_>, b: &Bound<'_>, name: &str, dtype: DType) -> Result<O, Error> {
+    Ok(match e.operand(b, name)? {
+        O::N(Arg::Sym(size)) => O::T(e.full(&[], DType::F64, Arg::Sym(size))?),
+        O::N(_) => {
+            let end = b.float(name)?;
+            O::from(if dtype.is_float() { end } else { end.trunc() })
+        }
+        O::T(end) => {
+            let end = e.to_dtype(&end, dtype)?;
+            O::T(e.to_dtype(&end, DType::F64)?)
+        }
+    })
+}
+
+/// Numbers from `start` to `end` at equal steps, in double precision: the first half counts up from `start`, the second
+/// down from `end`, as PyTorch's CPU kernel does, so that both ends are exact.
+fn line(e: &mut Expander<'_, '_>, b: &Bound<'_>, dtype: DType) -> Result<V, Error> {
+    if dtype.is_complex() {
+        return Err(Error::unsupported(format!("{} of {dtype}; expected a real dtype", b.op())));
     }
-    let (start, end, steps) = (b.float("start")?, b.float("end")?, b.int("steps")?);
-    let y = match steps {
-        0 => return filled(e, b, Arg::Int(0)),
-        1 => return filled(e, b, Arg::from(start)),
+    let (start, end) = (range_end(e, b, "start", dtype)?, range_end(e, b, "end", dtype)?);
+    let steps = b.int("steps")?;
+    if steps <= 1 {
+        let start = e.lift(&start, DType::F64)?;
+        return e.expand_to(&start, &[Expr::Int(steps)]);
+    }
+    let last = steps as f64 - 1.0;
+    let (step, minus) = match (&start, &end) {
+        (O::N(Arg::Float(start)), O::N(Arg::Float(end))) => {
+            let step = (end.0 - start.0) / last;
+            (O::from(step), O::from(-step))
+        }
         _ => {
-            let step = (end - start) / (steps as f64 - 1.0);
-            let i = e.iota(&Expr::Int(steps), DType::F64)?;
-            let up = e.mul(&i, step)?;
-            let up = e.add(&up, start)?;
-            let back = e.mul(&i, -1.0)?;
-            let back = e.add(&back, steps as f64 - 1.0)?;
-            let back = e.mul(&back, -step)?;
-            let down = e.add(&back, end)?;
-            let is_first = e.compare("lt", &i, (steps / 2) as f64)?;
-            e.select_where(&is_first, &up, &down)?
+            let (start, end) = (e.lift(&start, DType::F64)?, e.lift(&end, DType::F64)?);
+            let span = e.sub(&end, &start)?;
+            let step = e.div(&span, last)?;
+            let minus = e.unary("neg", &step)?;
+            (O::T(step), O::T(minus))
         }
     };
+    let i = e.iota(&Expr::Int(steps), DType::F64)?;
+    let up = e.mul(&i, &step)?;
+    let up = e.add(&up, &start)?;
+    let back = e.mul(&i, -1.0)?;
+    let back = e.add(&back, last)?;
+    let back = e.mul(&back, &minus)?;
+    let down = e.add(&back, &end)?;
+    let is_first = e.compare("lt", &i, (steps / 2) as f64)?;
+    e.select_where(&is_first, &up, &down)
+}
+
+/// `linspace(start, end, steps)`; whole numbers are cut, not rounded.
+pub(super) fn linspace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (dtype, _) = e.result(b, 0)?;
+    let y = line(e, b, dtype)?;
     one(e.to_dtype(&y, dtype)?)
 }
 
@@ -152,9 +185,7 @@ pub(super) fn triangle_indices(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Resul
 pub(super) fn logspace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, shape) = e.result(b, 0)?;
     let base = b.float("base")?;
-    let args = vec![b.arg("start")?.clone(), b.arg("end")?.clone(), b.arg("steps")?.clone()];
-    let kwargs = [("dtype", Arg::DType(DType::F64))];
-    let line = e.call1("aten.linspace.default", args, &kwargs, DType::F64, &shape)?;
+    let line = line(e, b, dtype)?;
     let y = e.call1("aten.pow.Scalar", vec![Arg::from(base), line.arg()], &[], DType::F64, &shape)?;
     one(e.to_dtype(&y, dtype)?)
 }

@@ -241,6 +241,21 @@ pub(super) fn logit(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, dtype)?)
 }
 
+/// `log_sigmoid_forward`: `log_sigmoid(x)`, and `exp(-|x|)` for its gradient.
+pub(super) fn log_sigmoid_forward(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (dtype, shape) = e.result(b, 1)?;
+    let y = e.unary("log_sigmoid", &x)?;
+    if crate::infer::numel(&shape) == m2m_tensor::Expr::Int(0) {
+        return Ok(vec![Some(y), Some(e.full(&shape, dtype, Arg::Int(0))?)]);
+    }
+    let wide = e.widen(&x)?;
+    let size = e.unary("abs", &wide)?;
+    let size = e.unary("neg", &size)?;
+    let buffer = e.unary_float("exp", &size)?;
+    Ok(vec![Some(y), Some(e.to_dtype(&buffer, dtype)?)])
+}
+
 /// `xlogy`: `x·log(y)`, 0 where `x` is 0 and `y` is no NaN.
 pub(super) fn xlogy(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, _) = e.result(b, 0)?;

@@ -9,7 +9,7 @@ use m2m_record::{Arg, DType};
 use m2m_tensor::Expr;
 
 /// Reduces a loss of every element.
-fn reduced(e: &mut Expander<'_, '_>, b: &Bound<'_>, loss: &V) -> Results {
+pub(super) fn reduced(e: &mut Expander<'_, '_>, b: &Bound<'_>, loss: &V) -> Results {
     let (dtype, _) = e.result(b, 0)?;
     let all: Vec<usize> = (0..loss.rank()).collect();
     let y = match b.int("reduction")? {
@@ -97,8 +97,33 @@ pub(super) fn bce_with_logits(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Result
     reduced(e, b, &loss)
 }
 
-/// `-w[t] · logp[t]` of class indices `t`, classes along dimension 1 (0 for a lone sample), 0 where ignored; the mean is
-/// over weights. `logp` is `[N, C, …]`, `t` is `[N, …]`.
+/// The logarithm of a probability counts as this at the least.
+const LEAST_LOG: f64 = -100.0;
+
+/// `binary_cross_entropy`: `-w·(t·log x + (1 - t)·log(1 - x))`, no logarithm less than -100.
+pub(super) fn binary_cross_entropy(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, t) = pair(e, b)?;
+    let minus = e.unary("neg", &x)?;
+    let mut logs = Vec::new();
+    for (op, v) in [("log", &x), ("log1p", &minus)] {
+        let log = e.unary_float(op, v)?;
+        let args = vec![log.arg(), Arg::from(LEAST_LOG)];
+        logs.push(e.call1("aten.clamp.default", args, &[], log.dtype, &log.shape)?);
+    }
+    let [own, other] = logs.as_slice() else { return Err(Error::shape(b.op(), "two logarithms")) };
+    let rest = e.sub(&t, 1.0)?;
+    let rest = e.mul(&rest, other)?;
+    let own = e.mul(&t, own)?;
+    let mut loss = e.sub(&rest, &own)?;
+    if let Some(w) = e.opt_tensor(b, "weight")? {
+        let w = e.widen(&w)?;
+        loss = e.mul(&loss, &w)?;
+    }
+    reduced(e, b, &loss)
+}
+
+/// `-w[t] · logp[t]` of class indices `t`, classes along dimension 1 (0 for a lone sample), 0 where ignored; the mean
+/// is over weights. `logp` is `[N, C, …]`, `t` is `[N, …]`.
 fn nll(e: &mut Expander<'_, '_>, b: &Bound<'_>, logp: &V, t: &V, smoothing: f64) -> Results {
     Ok(vec![Some(weighed(e, b, logp, t, smoothing)?.0)])
 }

@@ -275,8 +275,8 @@ pub(super) fn cross(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.sub(&plus, &minus)?)
 }
 
-/// `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: `(a @ b)·scale_a·scale_b + bias`, in `f32`; scales
-/// are of the whole, of rows or of columns.
+/// `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: `(a @ b)·scale_a·scale_b + bias`, in `f32`;
+/// scales are of the whole, of rows or of columns.
 pub(super) fn scaled_mm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "mat2")?);
     let (dtype, _) = e.result(b, 0)?;
@@ -339,4 +339,64 @@ pub(super) fn trilinear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let dims = if dims.is_empty() { Vec::new() } else { e.dims(b.op(), Some(&dims), &product)? };
     let y = e.sum(&product, &dims, false)?;
     one(e.to_dtype(&y, dtype)?)
+}
+
+/// `addr(self, u, v, beta, alpha)`: `beta·self + alpha·u vᵀ`, without the first where `beta` is 0; for bool "and" and
+/// "or" instead of both.
+pub(super) fn addr(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, u, v) = (e.tensor(b, "self")?, e.tensor(b, "vec1")?, e.tensor(b, "vec2")?);
+    let (dtype, shape) = e.result(b, 0)?;
+    let (alpha, beta) = (b.scalar("alpha")?.clone(), b.scalar("beta")?.clone());
+    let is = |arg: &Arg, n: i64| *arg == Arg::Int(n) || *arg == Arg::Bool(n == 1) || *arg == Arg::from(n as f64);
+    let wide = accumulate_dtype(dtype);
+    let (u, v) = (e.to_dtype(&u, wide)?, e.to_dtype(&v, wide)?);
+    let u = e.unsqueeze(&u, 1)?;
+    let times = |e: &mut Expander<'_, '_>, x: &V, n: &Arg| -> Result<V, Error> {
+        match dtype {
+            _ if is(n, 1) => Ok(x.clone()),
+            DType::Bool => e.full(&x.shape, DType::Bool, false),
+            _ => e.mul(x, n),
+        }
+    };
+    let join = |e: &mut Expander<'_, '_>, op: &str, a: &V, c: &V| -> Result<V, Error> {
+        match (dtype, op) {
+            (DType::Bool, _) => e.binary_default(if op == "mul" { "logical_and" } else { "logical_or" }, a, c),
+            (_, "mul") => e.mul(a, c),
+            _ => e.add(a, c),
+        }
+    };
+    let product = join(e, "mul", &u, &v)?;
+    let product = times(e, &product, &alpha)?;
+    let y = if is(&beta, 0) {
+        product
+    } else {
+        let x = e.to_dtype(&x, wide)?;
+        let x = times(e, &x, &beta)?;
+        join(e, "add", &x, &product)?
+    };
+    let y = e.expand_to(&y, &shape)?;
+    one(e.to_dtype(&y, dtype)?)
+}
+
+/// `inner(a, b)`: the sum of products along the last dimension of both, for each two rows; of a number the product.
+pub(super) fn inner(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "other")?);
+    let (dtype, shape) = e.result(b, 0)?;
+    if x.rank() == 0 || y.rank() == 0 {
+        return one(e.mul(&x, &y)?);
+    }
+    let last = Arg::ints([-1]);
+    one(e.call1("aten.tensordot.default", vec![x.arg(), y.arg(), last.clone(), last], &[], dtype, &shape)?)
+}
+
+/// `linalg_vecdot(x, y, dim)`: `Σ conj(x)·y`
+pub(super) fn vecdot(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, y) = (e.tensor(b, "x")?, e.tensor(b, "y")?);
+    let (dtype, _) = e.result(b, 0)?;
+    let (x, y) = (e.widen(&x)?, e.widen(&y)?);
+    let x = if x.dtype.is_complex() { e.unary("conj_physical", &x)? } else { x };
+    let z = e.mul(&x, &y)?;
+    let dim = crate::infer::wrap_dim(b.op(), b.int("dim")?, z.rank())?;
+    let z = e.sum(&z, &[dim], false)?;
+    one(e.to_dtype(&z, dtype)?)
 }

@@ -5,7 +5,7 @@ use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
 use crate::value::V;
-use m2m_record::Arg;
+use m2m_record::{Arg, DType};
 use m2m_tensor::{Expr, expr};
 
 /// `(x - mean) · rstd`, `mean` and `rstd = 1/sqrt(var + eps)` of `x` over `dims`, which stay with size 1.
@@ -17,6 +17,31 @@ fn normalize(e: &mut Expander<'_, '_>, x: &V, dims: &[usize], eps: f64) -> Resul
     let rstd = e.add(&var, eps)?;
     let rstd = e.unary_float("rsqrt", &rstd)?;
     Ok((e.mul(&centred, &rstd)?, mean, rstd))
+}
+
+/// The dtype in which batch statistics of half elements are kept: that of the parameters or running statistics, or of
+/// the elements where there are none. PyTorch's CPU kernel rounds mean and deviation to it before it uses them.
+fn kept_dtype(e: &Expander<'_, '_>, b: &Bound<'_>, x: &V) -> Result<DType, Error> {
+    for name in ["weight", "bias", "running_mean"] {
+        if b.has(name)
+            && let Some(v) = e.opt_tensor(b, name)?
+        {
+            return Ok(v.dtype);
+        }
+    }
+    Ok(x.dtype)
+}
+
+/// As [`normalize`], with mean and deviation rounded to `kept` before they are used.
+fn normalize_kept(e: &mut Expander<'_, '_>, x: &V, dims: &[usize], eps: f64, kept: DType) -> Result<(V, V, V), Error> {
+    let (y, mean, rstd) = normalize(e, x, dims, eps)?;
+    if kept == x.dtype || x.dtype != DType::F32 {
+        return Ok((y, mean, rstd));
+    }
+    let (short_mean, short_rstd) = (e.to_dtype(&mean, kept)?, e.to_dtype(&rstd, kept)?);
+    let (short_mean, short_rstd) = (e.to_dtype(&short_mean, x.dtype)?, e.to_dtype(&short_rstd, x.dtype)?);
+    let y = e.sub(x, &short_mean)?;
+    Ok((e.mul(&y, &short_rstd)?, mean, rstd))
 }
 
 /// The mean that layer and group normalisation tell: over no elements it is 0, though `rstd` is NaN.
@@ -73,11 +98,8 @@ pub(super) fn rms_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let count = b.sym_ints("normalized_shape")?.len();
     let dims: Vec<usize> = (x.rank().saturating_sub(count)..x.rank()).collect();
     let wide = e.widen(&x)?;
-    let eps = b.float_or("eps")?.unwrap_or(if wide.dtype == m2m_record::DType::F64 {
-        f64::EPSILON
-    } else {
-        f64::from(f32::EPSILON)
-    });
+    let eps =
+        b.float_or("eps")?.unwrap_or(if wide.dtype == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) });
     let square = e.mul(&wide, &wide)?;
     let mean = e.mean(&square, &dims, true)?;
     let rstd = e.add(&mean, eps)?;
@@ -121,7 +143,8 @@ pub(super) fn instance_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results 
     let wide = e.widen(&x)?;
     let y = match (b.bool("use_input_stats")?, mean, var) {
         (true, None, None) => {
-            let y = normalize(e, &wide, &(2..x.rank()).collect::<Vec<_>>(), eps)?.0;
+            let kept = kept_dtype(e, b, &x)?;
+            let y = normalize_kept(e, &wide, &(2..x.rank()).collect::<Vec<_>>(), eps, kept)?.0;
             return one(scaled(e, b, y, &x)?);
         }
         (false, Some(mean), Some(var)) => by_statistics(e, b, &wide, (&mean, &var), eps)?,
@@ -166,9 +189,43 @@ struct Trained {
     running: Option<(V, V)>,
 }
 
-fn train(e: &mut Expander<'_, '_>, x: &V, running: Option<(V, V)>, momentum: f64, eps: f64) -> Result<Trained, Error> {
+/// A running statistic moved towards a new one by `momentum`.
+fn moved(e: &mut Expander<'_, '_>, old: &V, new: &V, momentum: f64) -> Result<V, Error> {
+    let wide = e.to_dtype(old, new.dtype)?;
+    let kept = e.mul(&wide, 1.0 - momentum)?;
+    let fresh = e.mul(new, momentum)?;
+    let sum = e.add(&kept, &fresh)?;
+    e.to_dtype(&sum, old.dtype)
+}
+
+/// `instance_norm` in training: the result, and the running statistics moved towards the means over samples of those of
+/// the instances.
+pub(crate) fn train_instance_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "input")?;
+    let (old_mean, old_var) = (e.tensor(b, "running_mean")?, e.tensor(b, "running_var")?);
+    let momentum = b.float("momentum")?;
+    let wide = e.widen(&x)?;
+    let dims: Vec<usize> = (2..x.rank()).collect();
+    let kept = kept_dtype(e, b, &x)?;
+    let (y, mean, _) = normalize_kept(e, &wide, &dims, b.float("eps")?, kept)?;
+    let y = scaled(e, b, y, &x)?;
+    let instances = [x.dim(0), x.dim(1)];
+    let mean = e.view(&mean, &instances)?;
+    let args = vec![wide.arg(), Arg::ints(dims.iter().map(|d| *d as i64))];
+    let var = e.call1("aten.var.correction", args, &[("correction", Arg::Int(1))], wide.dtype, &instances)?;
+    let (mean, var) = (e.mean(&mean, &[0], false)?, e.mean(&var, &[0], false)?);
+    Ok(vec![Some(y), Some(moved(e, &old_mean, &mean, momentum)?), Some(moved(e, &old_var, &var, momentum)?)])
+}
+
+fn train(
+    e: &mut Expander<'_, '_>,
+    x: &V,
+    running: Option<(V, V)>,
+    momentum: f64,
+    (eps, kept): (f64, DType),
+) -> Result<Trained, Error> {
     let dims: Vec<usize> = (0..x.rank()).filter(|d| *d != 1).collect();
-    let (y, mean, rstd) = normalize(e, x, &dims, eps)?;
+    let (y, mean, rstd) = normalize_kept(e, x, &dims, eps, kept)?;
     let channels = [x.dim(1)];
     let (mean, rstd) = (e.view(&mean, &channels)?, e.view(&rstd, &channels)?);
     let running = match running {
@@ -177,16 +234,7 @@ fn train(e: &mut Expander<'_, '_>, x: &V, running: Option<(V, V)>, momentum: f64
             let args = vec![x.arg(), Arg::ints(dims.iter().map(|d| *d as i64))];
             let kwargs = [("correction", Arg::Int(1))];
             let var = e.call1("aten.var.correction", args, &kwargs, x.dtype, &channels)?;
-            let mut moved = Vec::new();
-            for (old, new) in [(&old_mean, &mean), (&old_var, &var)] {
-                let wide = e.to_dtype(old, x.dtype)?;
-                let kept = e.mul(&wide, 1.0 - momentum)?;
-                let fresh = e.mul(new, momentum)?;
-                let sum = e.add(&kept, &fresh)?;
-                moved.push(e.to_dtype(&sum, old.dtype)?);
-            }
-            let var = moved.pop();
-            moved.pop().zip(var)
+            Some((moved(e, &old_mean, &mean, momentum)?, moved(e, &old_var, &var, momentum)?))
         }
     };
     Ok(Trained { y, mean, rstd, running })
@@ -209,7 +257,8 @@ pub(super) fn batch_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
             (e.to_dtype(&y, x.dtype)?, None)
         }
         (_, None) => {
-            let t = train(e, &wide, None, 0.0, eps)?;
+            let kept = kept_dtype(e, b, &x)?;
+            let t = train(e, &wide, None, 0.0, (eps, kept))?;
             (scaled(e, b, t.y, &x)?, Some([t.mean, t.rstd]))
         }
         (true, Some(_)) => {
@@ -236,26 +285,33 @@ fn scaled(e: &mut Expander<'_, '_>, b: &Bound<'_>, y: V, x: &V) -> Result<V, Err
     e.to_dtype(&y, x.dtype)
 }
 
-/// `_native_batch_norm_legit_functional`: result, mean, rstd, and the running statistics as they are afterwards.
+/// `_native_batch_norm_legit_functional`: result, mean, rstd, and the running statistics as they are afterwards;
+/// `_batch_norm_with_update_functional`, which is always in training and keeps nothing more for its gradient, but says
+/// so.
 pub(super) fn batch_norm_functional(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "input")?;
     let wide = e.widen(&x)?;
     let (mean, var) = (e.tensor(b, "running_mean")?, e.tensor(b, "running_var")?);
     let eps = b.float("eps")?;
-    if !b.bool("training")? {
+    if b.has("training") && !b.bool("training")? {
         let y = by_statistics(e, b, &wide, (&mean, &var), eps)?;
         let y = e.to_dtype(&y, x.dtype)?;
         let (dtype, shape) = e.result(b, 1)?;
         let empty = e.full(&shape, dtype, Arg::Int(0))?;
         return Ok(vec![Some(y), Some(empty.clone()), Some(empty), Some(mean), Some(var)]);
     }
-    let t = train(e, &wide, Some((mean, var)), b.float("momentum")?, eps)?;
+    let kept = kept_dtype(e, b, &x)?;
+    let t = train(e, &wide, Some((mean, var)), b.float("momentum")?, (eps, kept))?;
     let y = scaled(e, b, t.y, &x)?;
     let (new_mean, new_var) = t.running.unzip();
     let mut out = vec![Some(y)];
     for (k, stat) in [t.mean, t.rstd].iter().enumerate() {
         let (dtype, _) = e.result(b, k + 1)?;
         out.push(Some(e.to_dtype(stat, dtype)?));
+    }
+    if b.node.results.len() == 6 {
+        let (dtype, shape) = e.result(b, 3)?;
+        out.push(Some(e.full(&shape, dtype, Arg::Int(0))?));
     }
     out.extend([new_mean, new_var]);
     Ok(out)

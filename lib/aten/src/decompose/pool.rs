@@ -140,3 +140,81 @@ pub(super) fn adaptive_max(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let args = vec![x.arg(), kernel.clone(), kernel, zero, Arg::ints([1, 1]), Arg::Bool(false)];
     e.call("aten.max_pool2d_with_indices.default", args, &[], types)
 }
+
+/// `fractional_max_pool2d 3d(x, kernel_size, output_size, random_samples [N, C, 2 or 3])`: windows of `kernel` places
+/// that begin along each axis at `floor((k + u)·a) - floor(u·a)` with `a = (size - kernel)/(out - 1)`, the last at
+/// `size - kernel`; the largest element of each and its place in the plane. The random number `u` of the last axis
+/// comes first for planes, that of the first axis for boxes.
+pub(super) fn fractional_max(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let u = e.tensor(b, "random_samples")?;
+    let (_, shape) = e.result(b, 0)?;
+    let kernel = b.ints("kernel_size")?;
+    let spatial = kernel.len();
+    let lead = x.from_end(spatial)?;
+    let planes: Vec<Expr> = x.shape.iter().take(lead).cloned().collect();
+    let rows = crate::infer::numel(&planes);
+    let u = e.view(&u, &[rows.clone(), Expr::Int(-1)])?;
+    // `[plane, out…, kernel…]`: the place in the plane of each element of each window.
+    let rank = 1 + 2 * spatial;
+    let mut place: Option<V> = None;
+    for (k, kernel) in kernel.iter().enumerate() {
+        let (size, out) = (x.dim(lead + k), shape.get(lead + k).cloned().unwrap_or(Expr::Int(1)));
+        let (Some(size), Some(out)) = (size.as_int(), out.as_int()) else {
+            return Err(Error::unsupported(format!("{} of symbolic sizes", b.op())));
+        };
+        let column = if spatial == 2 { spatial - 1 - k } else { k };
+        let u = e.select(&u, 1, &Expr::Int(i64::try_from(column).unwrap_or(0)))?;
+        let start = window_starts(e, &u, size, out, *kernel)?;
+        let mut sizes = vec![Expr::Int(1); rank];
+        for (at, size) in [(0, rows.clone()), (1 + k, Expr::Int(out))] {
+            if let Some(slot) = sizes.get_mut(at) {
+                *slot = size;
+            }
+        }
+        let start = e.view(&start, &sizes)?;
+        let step = e.iota(&Expr::Int(*kernel), DType::I64)?;
+        let step = e.along(&step, 1 + spatial + k, rank)?;
+        let at = e.add(&start, &step)?;
+        place = Some(match place {
+            Some(place) => {
+                let place = e.mul(&place, size)?;
+                e.add(&place, &at)?
+            }
+            None => at,
+        });
+    }
+    let place = place.ok_or_else(|| Error::shape(b.op(), "no axis"))?;
+    let windows = crate::infer::numel(shape.get(lead..).unwrap_or_default());
+    let area = m2m_tensor::expr::mul(kernel.iter().map(|n| Expr::Int(*n)));
+    let place = e.view(&place, &[rows.clone(), windows.clone(), area])?;
+    let flat = e.view(&place, &[rows.clone(), Expr::Int(-1)])?;
+    let x = e.view(&x, &[rows.clone(), Expr::Int(-1)])?;
+    let args = vec![x.arg(), Arg::Int(1), flat.arg()];
+    let taken = e.call1("aten.gather.default", args, &[], x.dtype, &flat.shape)?;
+    let taken = e.view(&taken, &place.shape)?;
+    let kept = [rows.clone(), windows.clone(), Expr::Int(1)];
+    let types = vec![crate::value::tensor_type(x.dtype, &kept), crate::value::tensor_type(DType::I64, &kept)];
+    let most = e.call("aten.max.dim", vec![taken.arg(), Arg::Int(2), Arg::Bool(true)], &[], types)?;
+    let [Some(y), Some(at)] = most.as_slice() else { return Err(Error::shape(b.op(), "no largest elements")) };
+    let args = vec![place.arg(), Arg::Int(2), at.arg()];
+    let at = e.call1("aten.gather.default", args, &[], DType::I64, &kept)?;
+    Ok(vec![Some(e.view(y, &shape)?), Some(e.view(&at, &shape)?)])
+}
+
+/// Where the windows of each plane begin along an axis: `[planes, out]`.
+fn window_starts(e: &mut Expander<'_, '_>, u: &V, size: i64, out: i64, kernel: i64) -> Result<V, Error> {
+    let last = size - kernel;
+    let column = e.unsqueeze(u, 1)?;
+    let k = e.iota(&Expr::Int(out), u.dtype)?;
+    let step = if out > 1 { last as f64 / (out - 1) as f64 } else { 0.0 };
+    let at = e.add(&k, &column)?;
+    let at = e.mul(&at, step)?;
+    let first = e.mul(&column, step)?;
+    let (at, first) = (e.to_dtype(&at, DType::I64)?, e.to_dtype(&first, DType::I64)?);
+    let at = e.sub(&at, &first)?;
+    let k = e.iota(&Expr::Int(out), DType::I64)?;
+    let is_last = e.compare("eq", &k, out - 1)?;
+    let end = e.full(&[], DType::I64, last)?;
+    e.select_where(&is_last, &end, &at)
+}

@@ -3,6 +3,7 @@
 //!
 //! Results have the distribution that PyTorch's documentation states; the numbers themselves are the target's.
 
+use super::identity::number;
 use super::{need_rank, own};
 use crate::bind::Bound;
 use crate::error::Error;
@@ -284,8 +285,8 @@ pub(super) fn dropout(e: &mut Expander<'_, '_>, b: &Bound<'_>, x: &V, p: f64) ->
 const SELU_LEAST: f64 = -1.758_099_340_847_376_6;
 
 /// Dropout that keeps mean and variance of what SELU gives: dropped elements become `s`, and all are then scaled by `a`
-/// and moved by `-a p s`, with `s` the least value of SELU and `a = 1 / sqrt((1 - p)(1 + p s^2))`. Source: Klambauer and others,
-/// "Self-normalizing neural networks", 2017.
+/// and moved by `-a p s`, with `s` the least value of SELU and `a = 1 / sqrt((1 - p)(1 + p s^2))`. Source: Klambauer
+/// and others, "Self-normalizing neural networks", 2017.
 fn alpha(e: &mut Expander<'_, '_>, x: &V, mask: &V, p: f64) -> Result<V, Error> {
     let wide = e.widen(x)?;
     if p >= 1.0 {
@@ -317,4 +318,27 @@ pub(super) fn rrelu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let is_negative = e.compare("lt", &wide, 0.0)?;
     let y = e.select_where(&is_negative, &steep, &wide)?;
     one(e.to_dtype(&y, x.dtype)?)
+}
+
+/// `rrelu_with_noise_functional(self, noise, lower, upper, training)`: in training an element that is not positive
+/// times a number uniform in `[lower, upper)`, which the noise tells, else 1; in evaluation the leaky ReLU with the
+/// mean of both slopes, and the noise as it is.
+pub(super) fn rrelu_with_noise(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, noise) = (e.tensor(b, "self")?, e.tensor(b, "noise")?);
+    let (lower, upper) = (number(b, "lower")?, number(b, "upper")?);
+    if !b.bool("training")? {
+        let slope = Arg::from((lower + upper) / 2.0);
+        let y = e.call1("aten.leaky_relu.default", vec![x.arg(), slope], &[], x.dtype, &x.shape)?;
+        return Ok(vec![Some(y), Some(noise)]);
+    }
+    let wide = e.widen(&x)?;
+    let u = uniform_of(e, &x.shape, wide.dtype)?;
+    let u = e.mul(&u, upper - lower)?;
+    let slope = e.add(&u, lower)?;
+    let is_low = e.compare("le", &wide, 0.0)?;
+    let unit = e.full(&[], wide.dtype, Arg::from(1.0))?;
+    let slope = e.select_where(&is_low, &slope, &unit)?;
+    let steep = e.mul(&wide, &slope)?;
+    let y = e.select_where(&is_low, &steep, &wide)?;
+    Ok(vec![Some(e.to_dtype(&y, x.dtype)?), Some(e.to_dtype(&slope, noise.dtype)?)])
 }

@@ -223,7 +223,7 @@ pub(super) fn ranked(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     Ok(out)
 }
 
-/// `cdist(x [.., P, M], y [.., R, M], p)`: the norm of each difference of rows.
+/// `cdist(x [.., P, M], y [.., R, M], p)`, `_cdist_forward`: the norm of each difference of rows.
 pub(super) fn cdist(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, y) = (e.tensor(b, "x1")?, e.tensor(b, "x2")?);
     let (x, y) = (e.unsqueeze(&x, x.from_end(1)?)?, e.unsqueeze(&y, y.from_end(2)?)?);
@@ -244,8 +244,8 @@ pub(super) fn weight_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, v.dtype)?)
 }
 
-/// `histc(bins, min, max)`: how many elements fall into each of equal intervals, the last one closed. Equal bounds stand
-/// for the extremes of the data, or, where these are equal too, for one below and one above.
+/// `histc(bins, min, max)`: how many elements fall into each of equal intervals, the last one closed. Equal bounds
+/// stand for the extremes of the data, or, where these are equal too, for one below and one above.
 pub(super) fn histc(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let (dtype, _) = e.result(b, 0)?;
@@ -379,4 +379,60 @@ pub(super) fn running_extreme(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Result
     let place = e.extreme("amax", &place, &[last + 1], false)?;
     let best = e.squeeze(&best, last + 1)?;
     Ok(vec![Some(e.transpose(&best, dim, last)?), Some(e.transpose(&place, dim, last)?)])
+}
+
+/// `_weight_norm_interface(v, g, dim)`: `v·g/|v|`, and the norms, over all dimensions but `dim`.
+pub(super) fn weight_norm_and_norms(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let v = e.tensor(b, "v")?;
+    let (dtype, shape) = e.result(b, 1)?;
+    let kept = crate::infer::wrap_dim(b.op(), b.int("dim")?, v.rank())?;
+    let dims: Vec<usize> = (0..v.rank()).filter(|d| *d != kept).collect();
+    let wide = e.widen(&v)?;
+    let norm = vector_norm(e, &wide, 2.0, &dims, true)?;
+    let norm = e.view(&norm, &shape)?;
+    let norm = e.to_dtype(&norm, dtype)?;
+    let mut out = weight_norm(e, b)?;
+    out.push(Some(norm));
+    Ok(out)
+}
+
+/// `sum_to_size(size)`: sums over the dimensions that `size` lacks or has as 1.
+pub(super) fn sum_to_size(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (dtype, shape) = e.result(b, 0)?;
+    let lead = x.rank().saturating_sub(shape.len());
+    let is_summed = |d: &usize| match d.checked_sub(lead) {
+        None => true,
+        Some(k) => shape.get(k) == Some(&Expr::Int(1)) && x.dim(*d) != Expr::Int(1),
+    };
+    let dims: Vec<usize> = (0..x.rank()).filter(is_summed).collect();
+    let wide = e.widen(&x)?;
+    let y = if dims.is_empty() { wide } else { e.sum(&wide, &dims, true)? };
+    let y = e.view(&y, &shape)?;
+    one(e.to_dtype(&y, dtype)?)
+}
+
+/// `nanmean`: the sum of what is no NaN over its count.
+pub(super) fn nanmean(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (dtype, _) = e.result(b, 0)?;
+    let dims = dims_of(e, b, &x)?;
+    let wide = e.to_dtype(&x, crate::promote::accumulate_dtype(dtype))?;
+    let is_nan = e.test("isnan", &wide)?;
+    let zero = e.full(&[], wide.dtype, Arg::Int(0))?;
+    let numbers = e.select_where(&is_nan, &zero, &wide)?;
+    let total = e.sum(&numbers, &dims, keepdim(b)?)?;
+    let counts = e.test("logical_not", &is_nan)?;
+    let counts = e.sum(&counts, &dims, keepdim(b)?)?;
+    let counts = e.to_dtype(&counts, wide.dtype)?;
+    let y = e.div(&total, &counts)?;
+    one(e.to_dtype(&y, dtype)?)
+}
+
+/// `msort`: sorted along dimension 0.
+pub(super) fn msort(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let types = vec![x.ty(), crate::value::tensor_type(DType::I64, &x.shape)];
+    let sorted = e.call("aten.sort.default", vec![x.arg(), Arg::Int(0), Arg::Bool(false)], &[], types)?;
+    one(crate::expand::first(b.op(), sorted)?)
 }

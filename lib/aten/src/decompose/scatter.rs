@@ -191,3 +191,60 @@ pub(super) fn index_put(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let args = vec![x.arg(), arg("indices")?, arg("values")?, arg("accumulate")?];
     one(e.call1("aten.index_put.default", args, &[], x.dtype, &x.shape)?)
 }
+
+/// The indices of a masked read or write, each brought into its dimension: what is outside is masked.
+fn clamped(e: &mut Expander<'_, '_>, b: &Bound<'_>, x: &V) -> Result<Vec<Arg>, Error> {
+    let mut out = Vec::new();
+    for (dim, name) in b.opt_tensors("indices")?.into_iter().enumerate() {
+        let Some(name) = name else {
+            out.push(Arg::Null);
+            continue;
+        };
+        let index = e.value(name)?;
+        let index = e.to_dtype(&index, DType::I64)?;
+        let size = x.dim(dim);
+        let last = e.full(&[], DType::I64, crate::value::size_arg(&expr::sub(size.clone(), Expr::Int(1))))?;
+        let first = e.full(&[], DType::I64, crate::value::size_arg(&expr::mul([Expr::Int(-1), size])))?;
+        let index = e.binary_default("minimum", &index, &last)?;
+        out.push(e.binary_default("maximum", &index, &first)?.arg());
+    }
+    Ok(out)
+}
+
+/// `_unsafe_masked_index(self, mask, indices, fill)`: `self[indices]` where the mask is true, else `fill`.
+pub(super) fn masked_index(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, mask) = (e.tensor(b, "self")?, e.tensor(b, "mask")?);
+    let (dtype, shape) = e.result(b, 0)?;
+    let fill = e.full(&[], dtype, b.scalar("fill")?.clone())?;
+    if crate::infer::numel(&x.shape) == Expr::Int(0) {
+        return one(e.expand_to(&fill, &shape)?);
+    }
+    let indices = Arg::List(clamped(e, b, &x)?);
+    let y = e.call1("aten.index.Tensor", vec![x.arg(), indices], &[], dtype, &shape)?;
+    one(e.select_where(&mask, &y, &fill)?)
+}
+
+/// `_unsafe_masked_index_put_accumulate(self, mask, indices, values)`: the values where the mask is true are added at
+/// their places.
+pub(super) fn masked_put(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, mask, values) = (e.tensor(b, "self")?, e.tensor(b, "mask")?, e.tensor(b, "values")?);
+    if crate::infer::numel(&x.shape) == Expr::Int(0) {
+        return one(x);
+    }
+    let indices = Arg::List(clamped(e, b, &x)?);
+    let zero = e.full(&[], values.dtype, Arg::Int(0))?;
+    let values = e.select_where(&mask, &values, &zero)?;
+    let args = vec![x.arg(), indices, values.arg(), Arg::Bool(true)];
+    one(e.call1("aten.index_put.default", args, &[], x.dtype, &x.shape)?)
+}
+
+/// `nonzero_numpy`: the places of true elements, a vector for each dimension.
+pub(super) fn nonzero_each(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let x = if x.rank() == 0 { e.view(&x, &[Expr::Int(1)])? } else { x };
+    let (dtype, shape) = e.result(b, 0)?;
+    let rank = i64::try_from(x.rank()).unwrap_or(i64::MAX);
+    let shape: Vec<Expr> = shape.into_iter().chain([Expr::Int(rank)]).collect();
+    let places = e.call1("aten.nonzero.default", vec![x.arg()], &[], dtype, &shape)?;
+    (0..rank).map(|dim| e.select(&places, 1, &Expr::Int(dim)).map(Some)).collect()
+}

@@ -89,3 +89,84 @@ pub(super) fn col2im(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let y = e.slice(&y, 3, &Expr::Int(*pw), &expr::add([Expr::Int(*pw), Expr::Int(*nw)]), 1)?;
     one(e.view(&y, &shape)?)
 }
+
+/// `segment_reduce(data, reduce, lengths or offsets, axis, initial)`: `sum mean max min prod` of runs of `data` along
+/// `axis`, `lengths [*, s]` having the leading dimensions of the data up to it. What `initial` is counts as an element
+/// of each run, but not for the mean's divisor.
+pub(super) fn reduce(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "data")?;
+    let (dtype, _) = e.result(b, 0)?;
+    let axis = crate::infer::wrap_dim(b.op(), b.int("axis")?, x.rank())?;
+    let (start, end) = bounds(e, b)?;
+    let line = e.iota(&x.dim(axis), DType::I64)?;
+    let (start, end) = (e.unsqueeze(&start, start.rank())?, e.unsqueeze(&end, end.rank())?);
+    let (after, before) = (e.compare("ge", &line, &start)?, e.compare("lt", &line, &end)?);
+    let is_own = e.binary_default("logical_and", &after, &before)?;
+    let tail = vec![Expr::Int(1); x.rank() - axis - 1];
+    let mut sizes = is_own.shape.clone();
+    sizes.extend(tail.iter().cloned());
+    let is_own = e.view(&is_own, &sizes)?;
+    let wide = e.widen(&x)?;
+    let rows = e.unsqueeze(&wide, axis)?;
+    let reduce = b.str("reduce")?;
+    let nothing = match reduce {
+        "sum" | "mean" => 0.0,
+        "prod" => 1.0,
+        "max" => f64::NEG_INFINITY,
+        "min" => f64::INFINITY,
+        other => return Err(Error::shape(b.op(), format!("reduce {other:?}; expected sum, mean, max, min or prod"))),
+    };
+    let nothing = e.full(&[], wide.dtype, Arg::from(nothing))?;
+    let own = e.select_where(&is_own, &rows, &nothing)?;
+    let place = axis + 1;
+    let mut y = match reduce {
+        "max" => e.extreme("amax", &own, &[place], false)?,
+        "min" => e.extreme("amin", &own, &[place], false)?,
+        "prod" => {
+            let shape = crate::infer::reduced(&own.shape, &[place], false);
+            let args = vec![own.arg(), Arg::Int(i64::try_from(place).unwrap_or(0))];
+            e.call1("aten.prod.dim_int", args, &[], own.dtype, &shape)?
+        }
+        _ => e.sum(&own, &[place], false)?,
+    };
+    let initial = b.opt_scalar("initial")?.cloned();
+    if let Some(initial) = &initial {
+        let initial = e.full(&[], y.dtype, initial.clone())?;
+        y = match reduce {
+            "max" => e.binary_default("maximum", &y, &initial)?,
+            "min" => e.binary_default("minimum", &y, &initial)?,
+            "prod" => e.mul(&y, &initial)?,
+            _ => e.add(&y, &initial)?,
+        };
+    }
+    if reduce == "mean" {
+        let count = e.sub(&end, &start)?;
+        let mut sizes = count.shape.clone();
+        sizes.truncate(place);
+        sizes.extend(tail);
+        let count = e.view(&count, &sizes)?;
+        let wide_count = e.to_dtype(&count, y.dtype)?;
+        let mean = e.div(&y, &wide_count)?;
+        let is_empty = e.compare("eq", &count, 0i64)?;
+        y = if initial.is_some() { e.select_where(&is_empty, &y, &mean)? } else { mean };
+    }
+    one(e.to_dtype(&y, dtype)?)
+}
+
+/// Where each run begins and ends.
+fn bounds(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Result<(V, V), Error> {
+    if let Some(offsets) = e.opt_tensor(b, "offsets")? {
+        let offsets = e.to_dtype(&offsets, DType::I64)?;
+        let last = offsets.from_end(1)?;
+        let size = offsets.dim(last);
+        let start = e.slice(&offsets, last, &Expr::Int(0), &expr::sub(size.clone(), Expr::Int(1)), 1)?;
+        return Ok((start, e.slice(&offsets, last, &Expr::Int(1), &size, 1)?));
+    }
+    let Some(lengths) = e.opt_tensor(b, "lengths")? else {
+        return Err(Error::unsupported("segment_reduce by indices; expected lengths or offsets"));
+    };
+    let lengths = e.to_dtype(&lengths, DType::I64)?;
+    let args = vec![lengths.arg(), Arg::Int(-1)];
+    let end = e.call1("aten.cumsum.default", args, &[], DType::I64, &lengths.shape)?;
+    Ok((e.sub(&end, &lengths)?, end))
+}

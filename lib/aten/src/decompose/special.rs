@@ -79,21 +79,6 @@ pub(super) fn ndtr(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.mul(&y, 0.5)?)
 }
 
-/// `rrelu` in evaluation: `x` where it is not negative, else `x` times the middle of the slopes; with noise, which stays.
-pub(super) fn rrelu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    if b.bool("training")? {
-        return Err(Error::unsupported("rrelu in training draws random numbers; export after model.eval()"));
-    }
-    let x = e.tensor(b, "self")?;
-    let slope = (number(b, "lower")? + number(b, "upper")?) / 2.0;
-    let y = e.call1("aten.leaky_relu.default", vec![x.arg(), Arg::from(slope)], &[], x.dtype, &x.shape)?;
-    if b.node.results.len() == 1 {
-        return one(y);
-    }
-    let noise = e.tensor(b, "noise")?;
-    Ok(vec![Some(y), Some(noise)])
-}
-
 /// `renorm(p, dim, maxnorm)`: each slice along `dim` whose `p`-norm is above `maxnorm` brought down to it.
 pub(super) fn renorm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = input(e, b)?;

@@ -14,13 +14,17 @@ use m2m_tensor::{Expr, expr};
 pub(super) fn split(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+    split_along(e, b, &x, dim)
+}
+
+fn split_along(e: &mut Expander<'_, '_>, b: &Bound<'_>, x: &V, dim: usize) -> Results {
     let mut start = Expr::Int(0);
     let mut parts = Vec::with_capacity(b.node.results.len());
     for k in 0..b.node.results.len() {
         let (_, shape) = e.result(b, k)?;
         let size = shape.get(dim).cloned().unwrap_or(Expr::Int(0));
         let end = expr::add([start.clone(), size]);
-        parts.push(Some(e.slice(&x, dim, &start, &end, 1)?));
+        parts.push(Some(e.slice(x, dim, &start, &end, 1)?));
         start = end;
     }
     Ok(parts)
@@ -187,4 +191,119 @@ pub(super) fn diag_embed(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     };
     let dims: Option<Vec<usize>> = (0..rank).map(pick).collect();
     one(e.permute(&y, &dims.unwrap_or_default())?)
+}
+
+/// `hsplit vsplit dsplit`: `split` along dimension 1 (0 of a vector), 0 and 2.
+pub(super) fn split_sides(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let dim = match b.op() {
+        op if op.contains("vsplit") => 0,
+        op if op.contains("dsplit") => 2,
+        _ => usize::from(x.rank() > 1),
+    };
+    split_along(e, b, &x, dim)
+}
+
+/// `dstack`: joined along dimension 2; vectors are rows of it, numbers vectors.
+pub(super) fn dstack(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let items = cast_all(e, e.tensors(b, "tensors")?)?;
+    let mut parts = Vec::with_capacity(items.len());
+    for x in &items {
+        parts.push(at_least_3d(e, x)?);
+    }
+    one(e.cat(&parts, 2)?)
+}
+
+fn at_least_3d(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
+    let one = Expr::Int(1);
+    match x.shape.as_slice() {
+        [] => e.view(x, &[one.clone(), one.clone(), one]),
+        [n] => e.view(x, &[one.clone(), n.clone(), one]),
+        [n, m] => e.view(x, &[n.clone(), m.clone(), one]),
+        _ => Ok(x.clone()),
+    }
+}
+
+/// `atleast_1d 2d 3d` of several tensors: each in the shape that the node says.
+pub(super) fn at_least_each(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let items = e.tensors(b, "tensors")?;
+    let mut out = Vec::with_capacity(items.len());
+    for (k, x) in items.iter().enumerate() {
+        let (_, shape) = e.result(b, k)?;
+        out.push(Some(e.view(x, &shape)?));
+    }
+    Ok(out)
+}
+
+/// `cartesian_prod(vectors)`: every choice of one element of each, a row each; of one vector itself.
+pub(super) fn cartesian(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let items = e.tensors(b, "tensors")?;
+    if let [only] = items.as_slice() {
+        return one(only.clone());
+    }
+    let grid: Vec<Expr> = items.iter().map(|v| v.dim(0)).collect();
+    let mut columns = Vec::with_capacity(items.len());
+    for (k, x) in items.iter().enumerate() {
+        let x = e.along(x, k, items.len())?;
+        let x = e.expand_to(&x, &grid)?;
+        columns.push(e.view(&x, &[expr::mul(grid.iter().cloned()), Expr::Int(1)])?);
+    }
+    let columns = cast_all(e, columns)?;
+    one(e.cat(&columns, 1)?)
+}
+
+/// `combinations(self [n], r, with_replacement)`: every choice of `r` elements in the order that they have, a row each:
+/// the places of a grid of `r` dimensions at which the indices rise, or do not fall.
+pub(super) fn combinations(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (dtype, shape) = e.result(b, 0)?;
+    let order = if b.bool("with_replacement")? { "le" } else { "lt" };
+    let r = usize::try_from(b.int("r")?).unwrap_or(0);
+    if r == 0 || x.dim(0) == Expr::Int(0) {
+        return one(e.full(&shape, dtype, m2m_record::Arg::Int(0))?);
+    }
+    let line = e.iota(&x.dim(0), DType::I64)?;
+    let mut mask = e.full(&vec![x.dim(0); r], DType::Bool, true)?;
+    for k in 1..r {
+        let (before, after) = (e.along(&line, k - 1, r)?, e.along(&line, k, r)?);
+        let rises = e.compare(order, &before, &after)?;
+        mask = e.binary_default("logical_and", &mask, &rises)?;
+    }
+    let places = e.call1("aten.nonzero.default", vec![mask.arg()], &[], DType::I64, &shape)?;
+    let places = e.view(&places, &[crate::infer::numel(&shape)])?;
+    let y = e.index_select(&x, 0, &places)?;
+    one(e.view(&y, &shape)?)
+}
+
+/// `_chunk_cat(tensors, dim, num_chunks)`: each padded with zeros to a multiple of `num_chunks` along `dim`, cut into
+/// so many chunks, each flat; chunks of the same number side by side.
+pub(super) fn chunk_cat(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let items = e.tensors(b, "tensors")?;
+    let chunks = b.int("num_chunks")?;
+    let mut parts = Vec::with_capacity(items.len());
+    let mut at = 0;
+    for x in &items {
+        let dim = wrap_dim(b.op(), b.int("dim")?, x.rank())?;
+        at = dim;
+        let size = expr::add([x.dim(dim), Expr::Int(chunks - 1)]);
+        let whole = expr::mul([expr::floor_div(size, Expr::Int(chunks)), Expr::Int(chunks)]);
+        let mut pads = vec![(Expr::Int(0), Expr::Int(0)); x.rank()];
+        if let Some(pad) = pads.get_mut(dim) {
+            pad.1 = expr::sub(whole, x.dim(dim));
+        }
+        let x = e.pad(x, &pads, m2m_record::Arg::Int(0))?;
+        let lead = x.shape.iter().take(dim).cloned();
+        let sizes: Vec<Expr> = lead.chain([Expr::Int(chunks), Expr::Int(-1)]).collect();
+        parts.push(e.view(&x, &sizes)?);
+    }
+    one(e.cat(&parts, at + 1)?)
+}
+
+/// `diagflat(self, offset)`: all elements on a diagonal.
+pub(super) fn diagflat(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let x = e.tensor(b, "self")?;
+    let (dtype, shape) = e.result(b, 0)?;
+    let x = e.view(&x, &[crate::infer::numel(&x.shape)])?;
+    let args = vec![x.arg(), b.arg("offset")?.clone()];
+    one(e.call1("aten.diag_embed.default", args, &[], dtype, &shape)?)
 }

@@ -13,12 +13,16 @@ pub(crate) fn is_write(node: &Node, schema: &Schema) -> bool {
     node.op != "aten.detach_.default" && (schema.is_mutable() || batch_norm_writes(node))
 }
 
-/// `batch_norm` in training moves its running statistics, though its schema does not say so.
+/// Whether a normalisation in training moves its running statistics, of which most schemas say nothing.
 pub(crate) fn batch_norm_writes(node: &Node) -> bool {
-    node.op == "aten.batch_norm.default"
-        && crate::bind::bind(node).is_ok_and(|b| {
-            b.bool("training").unwrap_or(false) && b.opt_tensor("running_mean").is_ok_and(|m| m.is_some())
-        })
+    let flag = match node.op.as_str() {
+        "aten.batch_norm.default" | "aten.native_batch_norm.default" => "training",
+        "aten.instance_norm.default" => "use_input_stats",
+        "aten._native_batch_norm_legit.default" | "aten._batch_norm_with_update.default" => return true,
+        _ => return false,
+    };
+    crate::bind::bind(node)
+        .is_ok_and(|b| b.bool(flag).unwrap_or(false) && b.opt_tensor("running_mean").is_ok_and(|m| m.is_some()))
 }
 
 /// `aten.add.Tensor` for `aten.add_.Tensor`.

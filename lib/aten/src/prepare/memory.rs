@@ -2,7 +2,9 @@
 
 use super::Preparer;
 use crate::bind::{Bound, bind};
+use crate::decompose;
 use crate::error::Error;
+use crate::expand::{Expander, Results};
 use crate::functional;
 use crate::value::{V, shape_of, tensor_type};
 use m2m_record::{Arg, Input, InputRole, Node, OutputItem, OutputRole, Type, TypedValue};
@@ -124,28 +126,33 @@ impl Preparer<'_> {
         done
     }
 
-    /// `batch_norm` in training: the functional form gives the running statistics too, which are then written back.
+    /// A normalisation in training: its functional form gives the running statistics too, which are then written back.
     fn train_batch_norm(&mut self, node: &Node, mapped: &Node, mark: usize) -> Result<(), Error> {
         let bound = bind(node)?;
         let (mean, var) = (bound.tensor("running_mean")?.to_owned(), bound.tensor("running_var")?.to_owned());
-        let (old_mean, old_var) = (self.current(&mean)?, self.current(&var)?);
+        let old = [self.current(&mean)?, self.current(&var)?];
         let call = bind(mapped)?;
-        let arg = |name: &str| call.arg(name).cloned();
-        let names = ["input", "weight", "bias", "running_mean", "running_var", "training", "momentum", "eps"];
-        let args = names.iter().map(|n| arg(n)).collect::<Result<Vec<_>, _>>()?;
         let mut e = self.expander(node);
-        let x = e.tensor(&call, "input")?;
-        let stat = tensor_type(crate::promote::accumulate_dtype(x.dtype), &[x.dim(1)]);
-        let types = vec![x.ty(), stat.clone(), stat, old_mean.ty(), old_var.ty()];
-        let mut values = e.call("aten._native_batch_norm_legit_functional.default", args, &[], types)?;
+        let mut values = if node.op == "aten.instance_norm.default" {
+            decompose::train_instance_norm(&mut e, &call)?
+        } else {
+            functional_batch_norm(&mut e, node, &call, old)?
+        };
+        // The statistics come last; what is before them are the results of the node.
+        let running = values.split_off(values.len().saturating_sub(2));
+        if let (4, Some(ty)) = (node.results.len(), node.results.get(3).and_then(|r| r.ty.as_tensor())) {
+            values.push(Some(e.full(&shape_of(ty)?, ty.dtype, Arg::Int(0))?));
+        }
         self.adopt(node, mark, &mut values)?;
-        for (target, at) in [(mean, 3), (var, 4)] {
-            if let Some(Some(value)) = values.get(at) {
-                self.store(node, &target, &value.clone())?;
+        for (target, value) in [mean, var].iter().zip(running) {
+            if let Some(value) = value {
+                self.store(node, target, &value)?;
             }
         }
-        if let (Some(Some(value)), Some(name)) = (values.first(), node.results.first().and_then(|r| r.value.as_ref())) {
-            self.own(name, &value.clone());
+        for (value, result) in values.iter().zip(&node.results) {
+            if let (Some(value), Some(name)) = (value, &result.value) {
+                self.own(name, &value.clone());
+            }
         }
         Ok(())
     }
@@ -167,6 +174,23 @@ impl Preparer<'_> {
         }
         Ok(())
     }
+}
+
+/// `_native_batch_norm_legit_functional` of the arguments of a call: result, mean, deviation, and the running
+/// statistics.
+fn functional_batch_norm(e: &mut Expander<'_, '_>, node: &Node, call: &Bound<'_>, old: [V; 2]) -> Results {
+    let names = ["input", "weight", "bias", "running_mean", "running_var", "training", "momentum", "eps"];
+    let arg = |name: &&str| if call.has(name) { call.arg(name).cloned() } else { Ok(Arg::Bool(true)) };
+    let args = names.iter().map(arg).collect::<Result<Vec<_>, _>>()?;
+    let x = e.tensor(call, "input")?;
+    let stat = tensor_type(crate::promote::accumulate_dtype(x.dtype), &[x.dim(1)]);
+    let told = |k: usize| match node.results.get(k).map(|r| &r.ty) {
+        Some(ty @ Type::Tensor(_)) => ty.clone(),
+        _ => stat.clone(),
+    };
+    let [mean, var] = old;
+    let types = vec![x.ty(), told(1), told(2), mean.ty(), var.ty()];
+    e.call("aten._native_batch_norm_legit_functional.default", args, &[], types)
 }
 
 /// The output that tells an input's value at the end; none for a constant, which no caller sees.
