@@ -4,6 +4,7 @@
 //! those of the graphs that it calls (`control`); `cx` is what rules work with: values of the graph
 //! as MLIR values, shapes over symbols as sizes, and the arithmetic of elements in PyTorch's types (`scalar`).
 
+mod bits;
 mod check;
 mod complex;
 mod control;

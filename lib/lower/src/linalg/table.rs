@@ -10,7 +10,7 @@ use super::elementwise::special::{self, bessel, gamma, orthogonal};
 use super::elementwise::unary::{self, Unary};
 use super::scalar::Compare;
 use super::{
-    check, complex, control, conv, create, index, matmul, pad, pool, random, reduce, scan, scatter, solve, sort,
+    bits, check, complex, control, conv, create, index, matmul, pad, pool, random, reduce, scan, scatter, solve, sort,
     upsample, view,
 };
 use crate::error::{Error, Result};
@@ -491,6 +491,7 @@ pub const TABLE: &[Row] = &[
     rule("aten.var.correction", Family::Reduce, "linalg.generic", reduce::moments::var),
     rule("aten.var_mean.correction", Family::Reduce, "linalg.generic", reduce::moments::var_mean),
     rule("aten.view.default", Family::View, "tensor.expand_shape", view::view),
+    rule("aten.view.dtype", Family::View, "linalg.generic", bits::view),
     rule("aten.view_as_complex.default", Family::Complex, "linalg.generic", complex::view_as_complex),
     rule("aten.view_as_real.default", Family::Complex, "linalg.generic", complex::view_as_real),
     rule("aten.where.self", Family::Select, "linalg.generic", select::where_self),

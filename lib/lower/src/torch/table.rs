@@ -208,6 +208,7 @@ pub const OPERATORS: &[&str] = &[
     "aten.var.correction",
     "aten.var_mean.correction",
     "aten.view.default",
+    "aten.view.dtype",
     "aten.view_as_complex.default",
     "aten.view_as_real.default",
     "aten.where.self",
