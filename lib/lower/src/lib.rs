@@ -8,6 +8,7 @@
 pub mod error;
 pub mod lattice;
 pub mod linalg;
+mod projection;
 pub mod stream;
 pub mod torch;
 

@@ -3,6 +3,7 @@
 use crate::error::{Error, Refusal};
 use crate::lattice;
 use crate::linalg::{self, Failure};
+use crate::projection;
 use crate::torch;
 use m2m_aten::prepare::{Lowerable, Prepared, Unsupported, prepare_opaque};
 use m2m_graph::{Collector, Program};
@@ -125,6 +126,7 @@ pub fn to_records<R: Read, W: Write>(
         Ok(prepared) => prepared,
         Err(refused) => return refuse(writer, refused),
     };
+    projection::warnings(&program).iter().try_for_each(|warning| writer.write(warning))?;
     prepared.nested.iter().chain([&prepared.graph]).try_for_each(|graph| graph.write(&mut writer))?;
     prepared.eliminations.iter().try_for_each(|e| writer.write(e))?;
     let made = match make(&program, &prepared, options)? {
