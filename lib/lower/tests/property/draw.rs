@@ -70,6 +70,8 @@ pub struct Case {
     pub nodes: Vec<Node>,
     /// What libtorch gives for the last call, with elements.
     pub results: Vec<(Tensor, Vec<u8>)>,
+    /// The same of results that are f32, computed in f64.
+    pub exact: Vec<Option<Vec<u8>>>,
 }
 
 impl Case {
@@ -106,7 +108,9 @@ impl<'e> Draw<'e> {
 
     /// The case, if it calls something.
     pub fn finish(self) -> Option<Case> {
-        let case = Case { inputs: self.inputs, nodes: self.nodes, results: self.results };
+        let expected: Vec<Tensor> = self.results.iter().map(|(tensor, _)| tensor.clone()).collect();
+        let exact = crate::exact::results(self.engine, &self.inputs, &self.nodes, &expected);
+        let case = Case { inputs: self.inputs, nodes: self.nodes, results: self.results, exact };
         (!case.nodes.is_empty()).then_some(case)
     }
 
@@ -162,7 +166,7 @@ impl<'e> Draw<'e> {
         }
         let node = self.node(op, args, returns);
         self.nodes.push(node);
-        let outputs = self.execute().map_err(Illegal)?;
+        let outputs = executed(self.engine, &self.inputs, &self.nodes).map_err(Illegal)?;
         let at = self.nodes.len() - 1;
         let mut results = Vec::new();
         for (output, result) in outputs.into_iter().zip(&mut self.nodes[at].results) {
@@ -204,23 +208,22 @@ impl<'e> Draw<'e> {
             ..Node::default()
         }
     }
+}
 
-    /// What libtorch gives for the results of the last call.
-    fn execute(&self) -> Result<Vec<Output>, String> {
-        let last = self.nodes.last().into_iter().flat_map(|node| &node.results).filter_map(|r| r.value.clone());
-        let inputs: Vec<&Tensor> = self.inputs.iter().map(|(tensor, _)| tensor).collect();
-        let program = Program { root: graph(&inputs, &self.nodes, last), ..Program::default() };
-        let tensor = |name: &str| {
-            let found = self.inputs.iter().find(|(tensor, _)| tensor.name == name);
-            found.map(|(tensor, bytes)| self.engine.copied(tensor.dtype, &tensor.shape, bytes)).transpose()
-        };
-        let given = Given { tensor: &tensor, scalar: &|_| None };
-        let session = Session { graphs: &program, tensors: &[], root: None, key: &|_| None, given: &given };
-        let outcome = m2m_torch::run(self.engine, &session, &mut |_, _, _| Ok(()));
-        let outcome =
-            outcome.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
-        Ok(outcome.outputs)
-    }
+/// What libtorch gives for the results of the last call.
+pub fn executed(engine: &Engine, inputs: &[(Tensor, Vec<u8>)], nodes: &[Node]) -> Result<Vec<Output>, String> {
+    let last = nodes.last().into_iter().flat_map(|node| &node.results).filter_map(|r| r.value.clone());
+    let tensors: Vec<&Tensor> = inputs.iter().map(|(tensor, _)| tensor).collect();
+    let program = Program { root: graph(&tensors, nodes, last), ..Program::default() };
+    let tensor = |name: &str| {
+        let found = inputs.iter().find(|(tensor, _)| tensor.name == name);
+        found.map(|(tensor, bytes)| engine.copied(tensor.dtype, &tensor.shape, bytes)).transpose()
+    };
+    let given = Given { tensor: &tensor, scalar: &|_| None };
+    let session = Session { graphs: &program, tensors: &[], root: None, key: &|_| None, given: &given };
+    let outcome = m2m_torch::run(engine, &session, &mut |_, _, _| Ok(()));
+    let outcome = outcome.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+    Ok(outcome.outputs)
 }
 
 /// A graph of calls.

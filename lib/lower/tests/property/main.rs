@@ -1,6 +1,6 @@
 //! Random calls of every family of operators, with shapes that have sizes of 0 and 1, dtypes and attributes as they come:
-//! what the lowered module gives is held to what libtorch gives. Which calls are legal, and what the types of their
-//! results are, libtorch says.
+//! what the lowered module gives is held to what libtorch gives, in the case's dtypes, or in f64 where those are f32. Which
+//! calls are legal, and what the types of their results are, libtorch says.
 //!
 //! Environment: `M2M_PROPERTY_CASES`, of each family; `M2M_PROPERTY_SEED`; `M2M_PROPERTY_CASE`, the only case to run.
 //! Without libtorch the families are ignored, unless `M2M_NEED_LIBTORCH` makes that a failure.
@@ -10,6 +10,7 @@
 mod compare;
 mod dice;
 mod draw;
+mod exact;
 mod families;
 mod judge;
 
