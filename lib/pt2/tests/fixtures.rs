@@ -21,10 +21,12 @@ fn spell(ty: &Value) -> String {
     format!("{dtype}[{}]", shape.join(","))
 }
 
-/// The words of a list, or the one word, without `none`.
+/// The words of a list and of the lists in it, or the one word, without `none`.
 fn words(value: &Value) -> Vec<String> {
-    let all: Vec<&Value> = value.as_array().map_or(vec![value], |list| list.iter().collect());
-    all.into_iter().filter_map(|v| v.as_str().filter(|v| *v != "none")).map(str::to_owned).collect()
+    match value.as_array() {
+        Some(list) => list.iter().flat_map(words).collect(),
+        None => value.as_str().filter(|word| *word != "none").map(str::to_owned).into_iter().collect(),
+    }
 }
 
 fn check(name: &str, lines: &[Value], expected: &Value) {

@@ -13,6 +13,7 @@ const SAME: &[(&str, &str)] = &[
     ("acosh", "acosh.default"),
     ("add", "add.Tensor"),
     ("as_strided", "as_strided.default"),
+    ("as_strided_scatter", "as_strided_scatter.default"),
     ("asin", "asin.default"),
     ("asinh", "asinh.default"),
     ("atan", "atan.default"),
@@ -246,6 +247,63 @@ pub fn scalar_tensor(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, E
 pub fn clone(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
     let args = ["a", "memory_format"].map(|name| given.get(name).clone());
     Ok(vec![engine.tensor("aten.clone.default", &args)?.into()])
+}
+
+/// The cube root, of the number's own sign.
+pub fn cbrt(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let x = given.tensor("self")?;
+    let size = engine.tensor("aten.abs.default", &[x.into()])?;
+    let root = engine.tensor("aten.pow.Tensor_Scalar", &[size.into(), (1.0 / 3.0).into()])?;
+    Ok(vec![engine.tensor("aten.copysign.Tensor", &[root.into(), x.into()])?.into()])
+}
+
+/// A copy in memory of other strides, which its values do not depend on.
+pub fn copy_strided(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    Ok(vec![engine.tensor("aten.clone.default", &[given.get("a").clone(), Value::None])?.into()])
+}
+
+/// Elements that nobody has written: zeros.
+pub fn empty(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let args = ["shape", "dtype"].map(|name| given.get(name).clone());
+    Ok(vec![engine.tensor("aten.zeros.default", &args)?.into()])
+}
+
+/// Normal numbers of a mean and a deviation.
+pub fn normal(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let args = ["mean", "std", "shape", "generator", "dtype"].map(|name| given.get(name).clone());
+    Ok(vec![engine.tensor("aten.normal.float_float", &args)?.into()])
+}
+
+/// Numbers between two, as likely the one as the other.
+pub fn uniform(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    let start = engine.tensor("aten.zeros.default", &["shape", "dtype"].map(|name| given.get(name).clone()))?;
+    let [low, high, generator] = ["low", "high", "generator"].map(|name| given.get(name).clone());
+    Ok(vec![engine.tensor("aten.uniform.default", &[start.into(), low, high, generator])?.into()])
+}
+
+/// The transform of real numbers, not normalised.
+pub fn fft_r2c(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    transform(engine, given, "aten._fft_r2c.default", "onesided")
+}
+
+/// The transform of complex numbers, not normalised.
+pub fn fft_c2c(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    transform(engine, given, "aten._fft_c2c.default", "forward")
+}
+
+/// The transform to real numbers, not normalised.
+pub fn fft_c2r(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    transform(engine, given, "aten._fft_c2r.default", "last_dim_size")
+}
+
+fn transform(engine: &Engine, given: &Given<'_>, op: &str, last: &str) -> Result<Vec<Value>, Error> {
+    let args = [given.get("self").clone(), given.get("dim").clone(), Value::Int(0), given.get(last).clone()];
+    Ok(vec![engine.tensor(op, &args)?.into()])
+}
+
+/// `U`, `S` and `Vh`.
+pub fn svd(engine: &Engine, given: &Given<'_>) -> Result<Vec<Value>, Error> {
+    engine.call("aten.linalg_svd.default", &["A", "full_matrices"].map(|name| given.get(name).clone()))
 }
 
 /// In another dtype.
