@@ -65,8 +65,9 @@ fn lower_all() -> Met {
     let names = tools::model_names(&tools::fixtures()).unwrap();
     let (next, met) = (AtomicUsize::new(0), Mutex::new(Met::default()));
     let work = || {
-        let folder = tools::work_dir().unwrap();
         while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
+            // A folder of its own: long modules are kept in files of one name.
+            let folder = tools::work_dir().unwrap();
             let stream = tools::capture(name, folder.path()).unwrap();
             let lowered = tools::run::<&str>("m2m-lower", &[], folder.path(), &stream).unwrap();
             let mut met = met.lock().unwrap();

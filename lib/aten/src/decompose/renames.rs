@@ -148,7 +148,6 @@ pub(super) const RENAMES: &[(&str, &str)] = &[
     ("prims.shift_left.default", "aten.bitwise_left_shift.Tensor"),
     ("prims.shift_right_arithmetic.default", "aten.bitwise_right_shift.Tensor"),
     ("prims.sign.default", "aten.sign.default"),
-    ("prims.signbit.default", "aten.signbit.default"),
     ("prims.sin.default", "aten.sin.default"),
     ("prims.sinh.default", "aten.sinh.default"),
     ("prims.spherical_bessel_j0.default", "aten.special_spherical_bessel_j0.default"),
