@@ -102,7 +102,7 @@ pub(super) fn reduce(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (start, end) = (e.unsqueeze(&start, start.rank())?, e.unsqueeze(&end, end.rank())?);
     let (after, before) = (e.compare("ge", &line, &start)?, e.compare("lt", &line, &end)?);
     let is_own = e.binary_default("logical_and", &after, &before)?;
-    let tail = vec![Expr::Int(1); x.rank() - axis - 1];
+    let tail = vec![Expr::Int(1); x.rank().saturating_sub(axis + 1)];
     let mut sizes = is_own.shape.clone();
     sizes.extend(tail.iter().cloned());
     let is_own = e.view(&is_own, &sizes)?;

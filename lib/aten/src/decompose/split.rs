@@ -252,6 +252,9 @@ pub(super) fn cartesian(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.cat(&columns, 1)?)
 }
 
+/// Most elements of a choice, each of which is a dimension while the choices are made.
+const MAX_CHOSEN: usize = 16;
+
 /// `combinations(self [n], r, with_replacement)`: every choice of `r` elements in the order that they have, a row each:
 /// the places of a grid of `r` dimensions at which the indices rise, or do not fall.
 pub(super) fn combinations(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
@@ -259,6 +262,9 @@ pub(super) fn combinations(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, shape) = e.result(b, 0)?;
     let order = if b.bool("with_replacement")? { "le" } else { "lt" };
     let r = usize::try_from(b.int("r")?).unwrap_or(0);
+    if r > MAX_CHOSEN {
+        return Err(Error::unsupported(format!("choices of {r} elements; expected at most {MAX_CHOSEN}")));
+    }
     if r == 0 || x.dim(0) == Expr::Int(0) {
         return one(e.full(&shape, dtype, m2m_record::Arg::Int(0))?);
     }
