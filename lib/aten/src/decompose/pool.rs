@@ -204,7 +204,7 @@ pub(super) fn fractional_max(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results
 
 /// Where the windows of each plane begin along an axis: `[planes, out]`.
 fn window_starts(e: &mut Expander<'_, '_>, u: &V, size: i64, out: i64, kernel: i64) -> Result<V, Error> {
-    let last = size - kernel;
+    let last = size.saturating_sub(kernel);
     let column = e.unsqueeze(u, 1)?;
     let k = e.iota(&Expr::Int(out), u.dtype)?;
     let step = if out > 1 { last as f64 / (out - 1) as f64 } else { 0.0 };
@@ -214,7 +214,7 @@ fn window_starts(e: &mut Expander<'_, '_>, u: &V, size: i64, out: i64, kernel: i
     let (at, first) = (e.to_dtype(&at, DType::I64)?, e.to_dtype(&first, DType::I64)?);
     let at = e.sub(&at, &first)?;
     let k = e.iota(&Expr::Int(out), DType::I64)?;
-    let is_last = e.compare("eq", &k, out - 1)?;
+    let is_last = e.compare("eq", &k, out.saturating_sub(1))?;
     let end = e.full(&[], DType::I64, last)?;
     e.select_where(&is_last, &end, &at)
 }

@@ -1,6 +1,6 @@
 //! Lists of parts, and joins.
 
-use super::exact;
+use super::{exact, pieces};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -285,7 +285,10 @@ pub(super) fn combinations(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 /// so many chunks, each flat; chunks of the same number side by side.
 pub(super) fn chunk_cat(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let items = e.tensors(b, "tensors")?;
-    let chunks = b.int("num_chunks")?;
+    let chunks = pieces(b.op(), b.int("num_chunks")?)?;
+    if chunks < 1 {
+        return Err(Error::shape(b.op(), format!("{chunks} chunks; expected at least 1")));
+    }
     let mut parts = Vec::with_capacity(items.len());
     let mut at = 0;
     for x in &items {
