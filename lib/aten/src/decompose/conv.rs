@@ -8,6 +8,7 @@ use crate::expand::{Expander, Results, one};
 use crate::promote::real_of;
 use crate::value::{V, sizes_arg};
 use m2m_record::{Arg, DType};
+use m2m_tensor::expr::Cmp;
 use m2m_tensor::{Expr, expr};
 
 /// The numbers of a convolution, one for each spatial dimension.
@@ -219,8 +220,12 @@ fn wrapped(e: &mut Expander<'_, '_>, x: &V, dim: usize, before: i64, after: i64)
     let kept = e.slice(x, dim, &cut(before), &end, 1)?;
     let size = kept.dim(dim);
     let (before, after) = (before.max(0), after.max(0));
-    if size.as_int().is_some_and(|size| before > size || after > size) {
-        return Err(Error::shape("pad", format!("circular padding ({before}, {after}) of a dimension of size {size}")));
+    let message = format!("circular padding ({before}, {after}) of a dimension of size {size}");
+    let reach = before.max(after);
+    match size.as_int() {
+        Some(size) if reach > size => return Err(Error::shape("pad", message)),
+        Some(_) => {}
+        None => e.require(Cmp::Ge, &size, &Expr::Int(reach), message)?,
     }
     let mut parts = Vec::new();
     if before > 0 {

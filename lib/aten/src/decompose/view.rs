@@ -436,13 +436,19 @@ pub(super) fn diagonal_scatter(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Resul
     let is_on = e.compare("eq", &col, &shifted)?;
     // The element of `src` for a row, or for a column where the diagonal begins below the first row.
     let place = if offset >= 0 { row } else { col };
+    // One element more, which no place of the diagonal has, keeps reads inside where the diagonal turns out empty.
+    let mut pads = vec![(Expr::Int(0), Expr::Int(0)); src.rank()];
+    if let Some(pad) = pads.get_mut(last).filter(|_| src.dim(last).as_int().is_none()) {
+        pad.1 = Expr::Int(1);
+    }
+    let src = e.to_dtype(&src, x.dtype)?;
+    let src = e.pad(&src, &pads, Arg::Int(0))?;
     let most = expr::sub(src.dim(last), Expr::Int(1));
     let args = vec![place.arg(), Arg::Null, size_arg(&most)];
     if most.as_int().is_some_and(|n| n < 0) {
         return one(x);
     }
     let place = e.call1("aten.clamp.default", args, &[], place.dtype, &place.shape)?;
-    let src = e.to_dtype(&src, x.dtype)?;
     let spread = e.index_select(&src, last, &place)?;
     let spread = e.unsqueeze(&spread, if offset >= 0 { last + 1 } else { last })?;
     let y = e.select_where(&is_on, &spread, &y)?;

@@ -115,12 +115,17 @@ impl Expander<'_, '_> {
             if is_known || (size.as_int().is_some() && wanted.as_int().is_some()) {
                 continue;
             }
-            let same = Expr::Cmp(Cmp::Eq, Box::new(size.clone()), Box::new(wanted.clone())).to_string();
             let message = format!("dimension {dim} is {size} where {wanted} is needed");
-            self.call("aten._assert_scalar.default", vec![Arg::Sym(same), Arg::Str(message)], &[], Vec::new())?;
+            self.require(Cmp::Eq, &size, wanted, message)?;
             y = self.slice(&y, dim, &Expr::Int(0), wanted, 1)?;
         }
         Ok(y)
+    }
+
+    /// Has the program check a comparison of sizes.
+    pub fn require(&mut self, op: Cmp, a: &Expr, b: &Expr, message: String) -> Result<(), Error> {
+        let holds = Expr::Cmp(op, Box::new(a.clone()), Box::new(b.clone())).to_string();
+        self.call("aten._assert_scalar.default", vec![Arg::Sym(holds), Arg::Str(message)], &[], Vec::new()).map(drop)
     }
 
     /// `x[index]` along `dim`, which goes.
