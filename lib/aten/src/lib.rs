@@ -16,6 +16,7 @@ mod inline;
 pub mod prepare;
 pub mod promote;
 pub mod schema;
+pub mod series;
 mod subclass;
 pub mod value;
 

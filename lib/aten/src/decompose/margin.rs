@@ -223,6 +223,28 @@ pub(super) fn multi(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     of_rows(e, b, &loss)
 }
 
+/// The labels of rows, which are those before the first negative one.
+pub(super) struct Labels {
+    /// Which places hold one.
+    pub is_label: V,
+    /// The class at each place, 0 where there is no label.
+    pub at: V,
+    /// The score of that class.
+    pub own: V,
+}
+
+/// The labels `t [N, C]` of scores `x [N, C]`.
+pub(super) fn labels(e: &mut Expander<'_, '_>, x: &V, t: &V) -> Result<Labels, Error> {
+    let is_end = e.compare("lt", t, 0i64)?;
+    let is_end = e.to_dtype(&is_end, DType::I64)?;
+    let ends = e.call1("aten.cumsum.default", vec![is_end.arg(), Arg::Int(1)], &[], DType::I64, &t.shape)?;
+    let is_label = e.compare("eq", &ends, 0i64)?;
+    let zero = e.full(&[], DType::I64, Arg::Int(0))?;
+    let at = e.select_where(&is_label, t, &zero)?;
+    let own = e.call1("aten.gather.default", vec![x.arg(), Arg::Int(1), at.arg()], &[], x.dtype, &at.shape)?;
+    Ok(Labels { is_label, at, own })
+}
+
 /// `multilabel_margin_loss(x [N, C], t [N, C])`: the labels of a row are those before its first negative one;
 /// `Σ_{j, c no label} max(1 - (x[t[j]] - x[c]), 0) / C`. With two results, where the labels are, too.
 pub(super) fn multilabel(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
@@ -231,13 +253,7 @@ pub(super) fn multilabel(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let t = e.tensor(b, "target")?;
     let t = e.to_dtype(&t, DType::I64)?;
     let t = rows(e, &t)?;
-    let is_end = e.compare("lt", &t, 0i64)?;
-    let is_end = e.to_dtype(&is_end, DType::I64)?;
-    let ends = e.call1("aten.cumsum.default", vec![is_end.arg(), Arg::Int(1)], &[], DType::I64, &t.shape)?;
-    let is_label = e.compare("eq", &ends, 0i64)?;
-    let zero = e.full(&[], DType::I64, Arg::Int(0))?;
-    let at = e.select_where(&is_label, &t, &zero)?;
-    let own = e.call1("aten.gather.default", vec![x.arg(), Arg::Int(1), at.arg()], &[], x.dtype, &at.shape)?;
+    let Labels { is_label, at, own } = labels(e, &x, &t)?;
     let (own, at, is_label) = (e.unsqueeze(&own, 2)?, e.unsqueeze(&at, 2)?, e.unsqueeze(&is_label, 2)?);
     let class = e.iota(&x.dim(1), DType::I64)?;
     let is_own = e.compare("eq", &class, &at)?;

@@ -121,14 +121,13 @@ pub(super) fn uniform(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, shape) = e.result(b, 0)?;
     let (from, to) = (b.float("from")?, b.float("to")?);
     let u = uniform_of(e, &shape, dtype)?;
-    let from = if dtype.is_complex() { O::N(Arg::Complex(Float(from), Float(from))) } else { O::from(from) };
-    let span = to - b.float("from")?;
-    if (span, to) == (1.0, 1.0) {
+    if (from, to) == (0.0, 1.0) {
         return one(u);
     }
     let wide = e.widen(&u)?;
-    let scaled = e.mul(&wide, span)?;
-    let y = e.add(&scaled, from)?;
+    let scaled = e.mul(&wide, to - from)?;
+    let start = if dtype.is_complex() { O::N(Arg::Complex(Float(from), Float(from))) } else { O::from(from) };
+    let y = e.add(&scaled, start)?;
     one(e.to_dtype(&y, dtype)?)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bind::Bound;
 use crate::decompose::identity::number;
-use crate::decompose::margin::{only_where, rows};
+use crate::decompose::margin::{Labels, labels, only_where, rows};
 use crate::error::Error;
 use crate::expand::{Expander, Results};
 use crate::infer::numel;
@@ -68,13 +68,7 @@ pub(crate) fn multi(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 /// `1 - x[t[j]] + x[c]` is positive, `g/C` to the class and from the label.
 pub(crate) fn multilabel(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (x, t, g) = read(e, b, &[Expr::Int(1)])?;
-    let is_end = e.compare("lt", &t, 0i64)?;
-    let is_end = e.to_dtype(&is_end, DType::I64)?;
-    let ends = e.call1("aten.cumsum.default", vec![is_end.arg(), Arg::Int(1)], &[], DType::I64, &t.shape)?;
-    let is_label = e.compare("eq", &ends, 0i64)?;
-    let zero = e.full(&[], DType::I64, Arg::Int(0))?;
-    let at = e.select_where(&is_label, &t, &zero)?;
-    let own = e.call1("aten.gather.default", vec![x.arg(), Arg::Int(1), at.arg()], &[], x.dtype, &at.shape)?;
+    let Labels { is_label, at, own } = labels(e, &x, &t)?;
     let is_target = e.tensor(b, "is_target")?;
     let is_target = e.view(&is_target, &[x.dim(0), Expr::Int(1), x.dim(1)])?;
     let is_rest = e.compare("eq", &is_target, 0i64)?;

@@ -51,6 +51,26 @@ impl Call {
         let y = e.mul(&self.g, &self.normal)?;
         e.sum(&y, dims, false)
     }
+
+    /// Those of input, weight and bias that are asked for; `inner` is what the normalisation was over, none where its
+    /// statistics were given, and `outer` the rest.
+    fn gradients(&self, e: &mut Expander<'_, '_>, b: &Bound<'_>, inner: Option<&[usize]>, outer: &[usize]) -> Results {
+        let mut out = Vec::new();
+        for k in 0..b.node.results.len() {
+            if !wants(b, k) {
+                out.push(None);
+                continue;
+            }
+            let y = match (k, inner) {
+                (0, Some(inner)) => self.of_input(e, inner)?,
+                (0, None) => e.mul(&self.h, &self.rstd)?,
+                (1, _) => self.of_weight(e, outer)?,
+                _ => e.sum(&self.g, outer, false)?,
+            };
+            out.push(as_result(e, b, k, &y)?);
+        }
+        Ok(out)
+    }
 }
 
 fn wide(e: &mut Expander<'_, '_>, b: &Bound<'_>, name: &str) -> Result<V, Error> {
@@ -75,25 +95,7 @@ pub(crate) fn layer_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         None => g.clone(),
     };
     let call = Call { g, h, normal, rstd };
-    let mut out = Vec::new();
-    for k in 0..b.node.results.len() {
-        out.push(match k {
-            _ if !wants(b, k) => None,
-            0 => {
-                let y = call.of_input(e, &inner)?;
-                as_result(e, b, k, &y)?
-            }
-            1 => {
-                let y = call.of_weight(e, &outer)?;
-                as_result(e, b, k, &y)?
-            }
-            _ => {
-                let y = e.sum(&call.g, &outer, false)?;
-                as_result(e, b, k, &y)?
-            }
-        });
-    }
-    Ok(out)
+    call.gradients(e, b, Some(&inner), &outer)
 }
 
 /// `native_batch_norm_backward`, over all dimensions but 1: by the statistics of the batch in training, else by the
@@ -122,25 +124,7 @@ pub(crate) fn batch_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         None => g.clone(),
     };
     let call = Call { g, h, normal, rstd };
-    let mut out = Vec::new();
-    for k in 0..b.node.results.len() {
-        out.push(match k {
-            _ if !wants(b, k) => None,
-            0 => {
-                let y = if is_training { call.of_input(e, &dims)? } else { e.mul(&call.h, &call.rstd)? };
-                as_result(e, b, k, &y)?
-            }
-            1 => {
-                let y = call.of_weight(e, &dims)?;
-                as_result(e, b, k, &y)?
-            }
-            _ => {
-                let y = e.sum(&call.g, &dims, false)?;
-                as_result(e, b, k, &y)?
-            }
-        });
-    }
-    Ok(out)
+    call.gradients(e, b, is_training.then_some(dims.as_slice()), &dims)
 }
 
 /// `_weight_norm_interface_backward`: of `w = v·g/n`, `n` the norm of `v` over all dimensions but `dim`: with

@@ -4,24 +4,12 @@ use super::{affine, choose, math, over};
 use crate::error::Result;
 use crate::linalg::scalar::{Compare, Scalars};
 use m2m_aten::bind::Bound;
+use m2m_aten::series::LANCZOS;
 use m2m_mlir::Value;
 use std::f64::consts::PI;
 
 /// Terms after which a series or a continued fraction is cut, whether it has come to rest or not.
 const MAX_TERMS: f64 = 20_000.0;
-
-/// Lanczos' series for the gamma function with `g = 7`: the constant, and those over `x + k`.
-const LANCZOS: [f64; 9] = [
-    0.999_999_999_999_809_9,
-    676.520_368_121_885_1,
-    -1_259.139_216_722_402_8,
-    771.323_428_777_653_1,
-    -176.615_029_162_140_6,
-    12.507_343_278_686_905,
-    -0.138_571_095_265_720_12,
-    9.984_369_578_019_572e-6,
-    1.505_632_735_149_311_6e-7,
-];
 
 /// `log Γ(1 + a)` for `a` of 0 and more: `(a + 1/2) log t - t + log(2π)/2 + log(series)` with `t = a + 7.5`.
 fn log_factorial<'c>(s: &Scalars<'_, 'c>, a: Value<'c>) -> Result<Value<'c>> {
