@@ -128,7 +128,11 @@ impl<'s, 'p> Expander<'s, 'p> {
             };
             let name = self.state.rewriter.fresh(&self.stem);
             if let Type::Tensor(t) = &ty {
-                values.push(Some(V { name: name.clone(), dtype: t.dtype, shape: shape_of(t)? }));
+                let shape = shape_of(t)?;
+                if let Some(size) = shape.iter().filter_map(Expr::as_int).find(|size| *size < 0) {
+                    return Err(Error::shape(&node.op, format!("a result with a size of {size}")));
+                }
+                values.push(Some(V { name: name.clone(), dtype: t.dtype, shape }));
             } else {
                 values.push(None);
             }

@@ -405,6 +405,9 @@ pub(super) fn freq(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 fn window(e: &mut Expander<'_, '_>, b: &Bound<'_>, dtype: DType) -> Result<Option<Pair>, Error> {
     let n = b.int("n_fft")?;
     let length = b.int_or("win_length")?.unwrap_or(n);
+    if length < 1 || length > n {
+        return Err(Error::shape(b.op(), format!("a window of {length} elements; expected 1 to {n}")));
+    }
     let window = e.opt_tensor(b, "window")?;
     if window.is_none() && length == n {
         return Ok(None);

@@ -1,6 +1,6 @@
 //! Histograms: how many elements, or how much weight, fall between edges.
 
-use super::exact;
+use super::{exact, pieces};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results};
@@ -130,9 +130,10 @@ pub(super) fn histogram(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 pub(super) fn of_columns(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let last = x.from_end(1)?;
-    let Some(count) = x.dim(last).as_int().and_then(|n| usize::try_from(n).ok()) else {
+    let Some(count) = x.dim(last).as_int() else {
         return Err(Error::unsupported(format!("{} of a symbolic number of columns", b.op())));
     };
+    let count = pieces(b.op(), count)?.unsigned_abs() as usize;
     let x = e.view(&x, &[Expr::Int(-1), x.dim(last)])?;
     let mut columns = Vec::new();
     for k in 0..count {

@@ -98,7 +98,7 @@ impl Norm {
             Arg::Null => Ok(Norm::Frobenius),
             Arg::Str(name) if name == "fro" => Ok(Norm::Frobenius),
             Arg::Str(name) if name == "nuc" => Ok(Norm::Nuclear),
-            Arg::Int(n) if [1, 2].contains(&n.abs()) => Ok(Norm::Order(*n as f64)),
+            Arg::Int(n) if [1, 2].contains(&n.unsigned_abs()) => Ok(Norm::Order(*n as f64)),
             Arg::Float(x) if [1.0, 2.0, f64::INFINITY].contains(&x.0.abs()) => Ok(Norm::Order(x.0)),
             other => {
                 let found = crate::bind::describe(other);

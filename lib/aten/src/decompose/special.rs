@@ -8,6 +8,7 @@ use crate::promote::accumulate_dtype;
 use crate::series::LANCZOS;
 use crate::value::V;
 use m2m_record::{Arg, DType};
+use m2m_tensor::Expr;
 use std::f64::consts::{LN_2, PI};
 
 pub(super) fn finish(e: &mut Expander<'_, '_>, b: &Bound<'_>, y: &V) -> Results {
@@ -121,13 +122,17 @@ pub(super) fn heaviside(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 /// `mvlgamma(x, p)`: `p(p-1)/4·log π + Σ lgamma(x - j/2)` for `j` below `p`.
 pub(super) fn mvlgamma(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = input(e, b)?;
-    let p = super::pieces(b.op(), b.int("p")?)?;
-    let mut y = e.full(&[], x.dtype, Arg::from(p as f64 * (p as f64 - 1.0) / 4.0 * PI.ln()))?;
-    for j in 0..p {
-        let shifted = e.sub(&x, j as f64 / 2.0)?;
-        let term = e.unary("lgamma", &shifted)?;
-        y = e.add(&y, &term)?;
+    let p = b.int("p")?;
+    if p < 1 {
+        return Err(Error::shape(b.op(), format!("{p} terms; expected at least one")));
     }
+    let halves = e.iota(&Expr::Int(p), x.dtype)?;
+    let halves = e.mul(&halves, 0.5)?;
+    let wide = e.unsqueeze(&x, x.rank())?;
+    let shifted = e.sub(&wide, &halves)?;
+    let terms = e.unary("lgamma", &shifted)?;
+    let y = e.sum(&terms, &[x.rank()], false)?;
+    let y = e.add(&y, p as f64 * (p as f64 - 1.0) / 4.0 * PI.ln())?;
     finish(e, b, &y)
 }
 

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod calls;
+
 use m2m_aten::{Prepared, Unsupported, prepare};
 use m2m_graph::{Graph, Program, verify};
 use m2m_record::{

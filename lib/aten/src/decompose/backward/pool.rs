@@ -30,7 +30,13 @@ fn axes(b: &Bound<'_>, g: &V, shape: &[Expr], spatial: usize) -> Result<Vec<Axis
         Some(Axis { size: shape.get(lead + k)?.clone(), out: g.dim(lead + k), kernel, stride, padding })
     };
     let axes: Option<Vec<Axis>> = (0..spatial).map(axis).collect();
-    axes.ok_or_else(|| Error::shape(b.op(), format!("numbers for {spatial} dimensions")))
+    let axes = axes.ok_or_else(|| Error::shape(b.op(), format!("numbers for {spatial} dimensions")))?;
+    if let Some(a) = axes.iter().find(|a| a.kernel < 1 || a.stride < 1 || a.padding < 0 || a.padding > a.kernel / 2) {
+        let found = format!("a window of {} elements, {} apart, with a padding of {}", a.kernel, a.stride, a.padding);
+        let message = format!("{found}; expected positive ones and at most half a window of padding");
+        return Err(Error::shape(b.op(), message));
+    }
+    Ok(axes)
 }
 
 /// How many elements each window along an axis counts: those inside of the input, or inside of its padding.
