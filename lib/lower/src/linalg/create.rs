@@ -66,6 +66,9 @@ fn triangle<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, keep: CmpI) -> Resu
     let diagonal = cx.size_arg(bound.arg("diagonal").unwrap_or(&Arg::Int(0)))?;
     let diagonal = cx.b.size_value(diagonal)?;
     let rank = input.rank();
+    if rank < 2 {
+        return Err(Error::Graph(format!("a triangle of a tensor of rank {rank}; expected 2 or more")));
+    }
     let out = cx.empty(input.dtype, &shape)?;
     let value = cx.b.elementwise(&[(input.value, Map::identity(rank))], out, |b, x| {
         let run = || {

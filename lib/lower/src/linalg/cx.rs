@@ -32,6 +32,14 @@ impl Tensor<'_> {
     pub fn axis(&self, dim: i64) -> Result<usize> {
         axis_of(self.rank(), dim)
     }
+
+    /// An axis argument of a tensor that has axes.
+    pub fn real_axis(&self, dim: i64) -> Result<usize> {
+        if self.rank() == 0 {
+            return Err(Error::Graph(format!("axis {dim} of a tensor without axes")));
+        }
+        self.axis(dim)
+    }
 }
 
 /// An axis argument of a tensor of `rank` dimensions as its index.
@@ -42,6 +50,14 @@ pub fn axis_of(rank: usize, dim: i64) -> Result<usize> {
         .filter(|k| (0..range).contains(k))
         .map(|k| k as usize)
         .ok_or_else(|| Error::Graph(format!("axis {dim} of a tensor of rank {rank}")))
+}
+
+/// Refuses a shape of fewer or more than `rank` dimensions.
+pub fn need_rank(what: &str, shape: &[Dim], rank: usize) -> Result<()> {
+    if shape.len() == rank {
+        return Ok(());
+    }
+    Err(Error::Graph(format!("{what} of rank {}; expected {rank}", shape.len())))
 }
 
 /// A value of the graph.

@@ -9,7 +9,7 @@ pub mod nonzero;
 pub mod search;
 pub mod shift;
 
-use super::cx::{Cx, Tensor, Val, axis_of};
+use super::cx::{Cx, Tensor, Val, axis_of, need_rank};
 use super::elementwise::into_mlir;
 use super::reduce::arg::at_least_1d;
 use super::reduce::product;
@@ -61,6 +61,9 @@ pub fn integers<'c>(cx: &Cx<'c>, name: &str) -> Result<Tensor<'c>> {
 
 /// Elements along an axis chosen by a 1-d (or 0-d) index tensor, which takes the axis's place.
 fn along<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, axis: usize, index: &Tensor<'c>) -> Result<Tensor<'c>> {
+    if axis >= t.rank() {
+        return Err(Error::Graph(format!("axis {axis} of a tensor of rank {}", t.rank())));
+    }
     let mut shape = t.shape.clone();
     shape.splice(axis..=axis, index.shape.iter().cloned());
     let extent = cx.size_value(&t.shape[axis])?;
@@ -108,6 +111,7 @@ pub fn gather<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val
         return shaped(cx, node, &Tensor { value, dtype: t.dtype, shape: index.shape });
     }
     let (t, index) = (at_least_1d(cx, &t)?, at_least_1d(cx, &index)?);
+    need_rank("an index", &index.shape, t.rank())?;
     let extent = cx.size_value(&t.shape[axis])?;
     let ins = [(index.value, Map::identity(index.rank()))];
     let gathered = read(cx, &t, &index.shape, &ins, |b, at, x| {

@@ -2,7 +2,7 @@
 //!
 //! Definitions: torch.nn.ReflectionPad2d, torch.nn.ReplicationPad2d and torch.nn.Unfold in PyTorch's documentation.
 
-use super::cx::{Cx, Tensor, Val};
+use super::cx::{Cx, Tensor, Val, need_rank};
 use super::index;
 use super::scalar::Scalars;
 use super::spatial::{self, Indices, LEAD, Sliding, batched, ints_from};
@@ -43,6 +43,7 @@ fn by_place<'c>(
     let lead = input.rank().checked_sub(padded);
     let lead =
         lead.ok_or_else(|| Error::Graph(format!("{padded} padded axes of a tensor of rank {}", input.rank())))?;
+    need_rank("a result", &result.shape, input.rank())?;
     // Pairs of (before, after) count from the last axis; what is behind shows in the result's extent.
     let mut before = Vec::with_capacity(padded);
     let mut extents = Vec::with_capacity(padded);

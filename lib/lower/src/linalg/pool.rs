@@ -7,7 +7,7 @@ pub mod average;
 pub mod back;
 pub mod max;
 
-use super::cx::{Cx, Tensor, Val};
+use super::cx::{Cx, Tensor, Val, need_rank};
 use super::elementwise::into_mlir;
 use super::scalar::{Scalars, convert};
 use super::spatial::{LEAD, Sliding, ints_from};
@@ -113,8 +113,10 @@ fn fold<'c>(
 }
 
 /// The shape of a result with the batch axis that the input was given.
-fn batched_shape(result: &TensorType, was_added: bool) -> Vec<Dim> {
-    was_added.then_some(Dim::Int(1)).into_iter().chain(result.shape.iter().cloned()).collect()
+fn batched_shape(result: &TensorType, was_added: bool, spatial: usize) -> Result<Vec<Dim>> {
+    let shape: Vec<Dim> = was_added.then_some(Dim::Int(1)).into_iter().chain(result.shape.iter().cloned()).collect();
+    need_rank("a result", &shape, LEAD + spatial)?;
+    Ok(shape)
 }
 
 /// A result without the batch axis, if its input lacked it.

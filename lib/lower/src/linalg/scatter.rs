@@ -13,7 +13,7 @@ mod writes;
 
 pub use writes::{Along, Writes, write};
 
-use super::cx::{Cx, Val, axis_of};
+use super::cx::{Cx, Val, axis_of, need_rank};
 use super::elementwise::Operand;
 use super::index::{integers, wrapped};
 use super::reduce::arg::at_least_1d;
@@ -22,7 +22,7 @@ use super::view::reshape;
 use crate::error::{Error, Result};
 use m2m_aten::bind::Bound;
 use m2m_mlir::{Builder, Value};
-use m2m_record::{Arg, DType, Node};
+use m2m_record::{Arg, DType, Dim, Node};
 
 /// What happens at a place that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,11 @@ fn scatter<'c>(
     let (t, index) = (cx.tensor(bound.tensor("self")?)?, integers(cx, bound.tensor("index")?)?);
     let axis = axis_of(t.rank().max(index.rank()), bound.int("dim")?)?;
     let (t, index) = (at_least_1d(cx, &t)?, at_least_1d(cx, &index)?);
+    if index.rank() != t.rank() && index.shape.contains(&Dim::Int(0)) {
+        // Nothing is written, so the ranks may differ.
+        return Ok(vec![Val::Tensor(reshape(cx, &t, &shape)?)]);
+    }
+    need_rank("an index", &index.shape, t.rank())?;
     let source = source(cx, bound.arg(source_name)?)?;
     let extent = cx.size_value(&t.shape[axis])?;
     let place = |b: &Builder<'c>, at: &[Value<'c>]| {

@@ -1,6 +1,6 @@
 //! Operators that move elements without computing: reshapes, transposes, slices, joins, broadcasts.
 
-use super::cx::{Cx, Tensor, Val};
+use super::cx::{Cx, Tensor, Val, need_rank};
 use super::elementwise::{self, Operand};
 use crate::error::{Error, Result};
 use m2m_aten::bind::Bound;
@@ -211,7 +211,8 @@ pub fn slice_axis<'c>(
 pub fn slice<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     let result = cx.result_type(node, 0)?.clone();
     let input = self_tensor(cx, bound)?;
-    let axis = input.axis(bound.int("dim")?)?;
+    let axis = input.real_axis(bound.int("dim")?)?;
+    need_rank("a slice", &result.shape, input.rank())?;
     let step = bound.int("step")?;
     let start = match bound.arg("start")? {
         Arg::Null => Size::Static(0),
@@ -227,7 +228,7 @@ pub fn slice<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<
 pub fn select<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     let result = cx.result_type(node, 0)?.clone();
     let input = self_tensor(cx, bound)?;
-    let axis = input.axis(bound.int("dim")?)?;
+    let axis = input.real_axis(bound.int("dim")?)?;
     let start = clamp_position(cx, bound.arg("index")?, &input.shape[axis])?;
     let part = slice_axis(cx, &input, axis, start, 1, &Dim::Int(1))?;
     one(reshape(cx, &part, &result.shape)?)
@@ -297,7 +298,8 @@ fn crop<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, axis: usize, before: i64, after: i6
     }
     let old = Expr::try_from(&t.shape[axis]).map_err(|e| Error::Graph(e.to_string()))?;
     let extent = Dim::from(&expr::add([old, Expr::Int(before), Expr::Int(after)]));
-    slice_axis(cx, t, axis, Size::Static(-before), 1, &extent)
+    let start = before.checked_neg().ok_or_else(|| Error::unsupported(format!("a padding of {before}")))?;
+    slice_axis(cx, t, axis, Size::Static(start), 1, &extent)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{nonzero, read};
 use crate::error::Result;
-use crate::linalg::cx::{Cx, Tensor, Val};
+use crate::linalg::cx::{Cx, Tensor, Val, need_rank};
 use crate::linalg::elementwise::into_mlir;
 use crate::linalg::scalar::{Compare, Scalars, compute_dtype, convert};
 use crate::linalg::sort::sorted;
@@ -17,6 +17,8 @@ use std::rc::Rc;
 pub fn nms<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     let result = cx.result_type(node, 0)?.clone();
     let (boxes, scores) = (cx.tensor(bound.tensor("dets")?)?, cx.tensor(bound.tensor("scores")?)?);
+    need_rank("a list of boxes", &boxes.shape, 2)?;
+    need_rank("a list of scores", &scores.shape, 1)?;
     let threshold = bound.float("iou_threshold")?;
     let order = sorted(cx, &scores, 0, true)?.indices;
     let lines = [(order.value, Map::dims(2, &[0]))];

@@ -64,7 +64,7 @@ impl<'c> Search<'c> {
 /// Searches for every element of `wanted`. A 1-d sequence serves all of them, others have their leading axes.
 fn search<'c>(cx: &mut Cx<'c>, node: &Node, search: &Search<'c>, wanted: &Operand<'c>) -> Result<Vec<Val<'c>>> {
     let result = cx.result_type(node, 0)?.clone();
-    let axis = search.sequence.rank() - 1;
+    let axis = search.sequence.real_axis(-1)?;
     let extent = cx.size_value(&search.sequence.shape[axis])?;
     let rounds = bisection_rounds(cx, &search.sequence.shape[axis])?;
     let (ins, shape, from) = match wanted {
@@ -105,9 +105,6 @@ pub fn searchsorted<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<V
     let wanted = Operand::of(cx, bound.arg("self")?)?;
     let sorter = bound.opt_tensor("sorter")?.map(|name| super::integers(cx, name)).transpose()?;
     let is_right = bound.bool("right")? || bound.str_or("side")? == Some("right");
-    if sequence.rank() == 0 {
-        return Err(Error::unsupported("a sequence without axes"));
-    }
     let dtype = compared(sequence.dtype, &wanted)?;
     search(cx, node, &Search { sequence, sorter, is_right, dtype }, &wanted)
 }

@@ -49,7 +49,7 @@ fn average<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, rank: usize) -> Resu
     let result = cx.result_type(node, 0)?.clone();
     let input = cx.tensor(bound.tensor("self")?)?;
     let (input, was_added) = batched(cx, &input, rank)?;
-    let ty = TensorType::new(result.dtype, batched_shape(&result, was_added));
+    let ty = TensorType::new(result.dtype, batched_shape(&result, was_added, rank)?);
     let acc = accumulate_dtype(input.dtype);
     let zero = Scalars::new(&cx.b, acc).int(0)?;
     let value = cx.filled(acc, &ty.shape, zero)?;
@@ -117,7 +117,7 @@ fn max<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, rank: usize) -> Result<V
     let indices = cx.result_type(node, 1)?.clone();
     let input = cx.tensor(bound.tensor("self")?)?;
     let (input, was_added) = batched(cx, &input, rank)?;
-    let shape = batched_shape(&result, was_added);
+    let shape = batched_shape(&result, was_added, rank)?;
     let lowest = Scalars::new(&cx.b, input.dtype).lowest()?;
     let value = cx.filled(input.dtype, &shape, lowest)?;
     let init = Tensor { value, dtype: input.dtype, shape: shape.clone() };

@@ -33,7 +33,7 @@ fn avg_pool<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, rank: usize) -> Res
     let input = cx.tensor(bound.tensor("self")?)?;
     let window = Window::read(bound, rank)?;
     let (input, was_added) = batched(cx, &input, rank)?;
-    let shape = batched_shape(&result, was_added);
+    let shape = batched_shape(&result, was_added, rank)?;
     let zero = Scalars::new(&cx.b, input.dtype).int(0)?;
     let padded = spatial::pad(cx, &input, &window.padding, &window.behind(), zero)?;
     let acc = accumulate_dtype(input.dtype);

@@ -34,7 +34,7 @@ fn max_pool<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, rank: usize) -> Res
     let input = cx.tensor(bound.tensor("self")?)?;
     let window = Window::read(bound, rank)?;
     let (input, was_added) = batched(cx, &input, rank)?;
-    let shape = batched_shape(&result, was_added);
+    let shape = batched_shape(&result, was_added, rank)?;
     let lowest = Scalars::new(&cx.b, input.dtype).lowest()?;
     let padded = spatial::pad(cx, &input, &window.padding, &window.behind(), lowest)?;
     let value = cx.filled(input.dtype, &shape, lowest)?;

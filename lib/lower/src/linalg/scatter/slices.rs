@@ -33,7 +33,7 @@ pub fn slice_scatter<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<
     if t.rank() != part.rank() {
         return Err(Error::Graph(format!("{}: {:?} into {:?}", node.node, part.shape, t.shape)));
     }
-    let axis = t.axis(bound.int("dim")?)?;
+    let axis = t.real_axis(bound.int("dim")?)?;
     let start = match bound.arg("start")? {
         Arg::Null => Size::Static(0),
         position => clamp_position(cx, position, &t.shape[axis])?,
@@ -44,7 +44,7 @@ pub fn slice_scatter<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<
 /// `select_scatter(self, src, dim, index)`: one position of an axis, which `src` lacks, replaced.
 pub fn select_scatter<'c>(cx: &mut Cx<'c>, _: &Node, bound: &Bound) -> Result<Vec<Val<'c>>> {
     let (t, part) = (cx.tensor(bound.tensor("self")?)?, cx.tensor(bound.tensor("src")?)?);
-    let axis = t.axis(bound.int("dim")?)?;
+    let axis = t.real_axis(bound.int("dim")?)?;
     let start = clamp_position(cx, bound.arg("index")?, &t.shape[axis])?;
     let mut shape = t.shape.clone();
     shape[axis] = Dim::Int(1);

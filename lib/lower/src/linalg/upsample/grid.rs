@@ -7,7 +7,7 @@
 use super::taps::{cubic_weights, floor_within};
 use super::weigh_inside;
 use crate::error::{Error, Result};
-use crate::linalg::cx::{Cx, Tensor, Val};
+use crate::linalg::cx::{Cx, Tensor, Val, need_rank};
 use crate::linalg::elementwise::{into_mlir, scalar_value};
 use crate::linalg::scalar::{Scalars, compute_dtype, convert};
 use crate::linalg::spatial::{Indices, LEAD, extents};
@@ -41,6 +41,8 @@ pub fn grid_sampler<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound) -> Result<V
         let (input, grid) = (input.dtype, grid.dtype);
         return Err(Error::unsupported(format!("sampling {rank} axes of {input} at coordinates of {grid}")));
     }
+    need_rank("an input", &input.shape, rank + LEAD)?;
+    need_rank("a grid", &grid.shape, rank + LEAD)?;
     let between = match bound.int("interpolation_mode")? {
         0 => Between::Linear,
         1 => Between::Nearest,
