@@ -30,7 +30,10 @@ pub fn scan<'c>(
         return outs.iter().map(empty).collect();
     }
     let mut lane = t.shape.clone();
-    lane[axis] = Dim::Int(1);
+    match lane.get_mut(axis) {
+        Some(along) => *along = Dim::Int(1),
+        None => return Err(Error::Graph(format!("a scan along axis {axis} of a tensor of rank {}", t.rank()))),
+    }
     let sizes = cx.sizes(&lane)?;
     let mut carried = Vec::new();
     for (dtype, init) in inits {
