@@ -43,6 +43,22 @@ fn half_types_compute_in_f32_and_round_once() {
 }
 
 #[test]
+fn operands_of_another_type_round_to_the_common_one_first() {
+    let mut b = Build::new(&[("x", "f16[2]"), ("y", "i32[2]")]);
+    b.call("aten.rsub.Tensor", vec![v("x"), v("y")], "z", "f16[2]");
+    b.outputs(&["z"]);
+    let lines = text(&b.prepare().unwrap());
+    let expected = [
+        "z.1 f32[2] = _to_copy.default x dtype=f32",
+        "z.2 f16[2] = _to_copy.default y dtype=f16",
+        "z.3 f32[2] = _to_copy.default z.2 dtype=f32",
+        "z.4 f32[2] = sub.Tensor z.3 z.1",
+        "z f16[2] = _to_copy.default z.4 dtype=f16",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
 fn what_does_nothing_goes_with_a_proof_and_what_nothing_uses_too() {
     let mut b = Build::new(&[("x", "f32[2,3]")]);
     b.call("aten.dropout.default", vec![v("x"), Arg::from(0.5), Arg::Bool(false)], "a", "f32[2,3]");

@@ -46,9 +46,10 @@ pub(super) fn round(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&y, dtype)?)
 }
 
-/// `x` in the dtype in which the result is computed.
+/// `x` in the dtype in which a result of `dtype` is computed, first rounded to that.
 fn compute(e: &mut Expander<'_, '_>, x: &V, dtype: DType) -> Result<V, Error> {
-    e.to_dtype(x, accumulate_dtype(dtype))
+    let x = e.to_dtype(x, dtype)?;
+    e.to_dtype(&x, accumulate_dtype(dtype))
 }
 
 /// An operand in the dtype in which the result is computed; numbers stay numbers.
