@@ -44,6 +44,15 @@ fn elements_outside_never_win() {
 }
 
 #[test]
+fn a_window_without_elements_has_the_place_where_it_would_begin() {
+    let args = vec![x(0), Arg::ints([2, 2]), Arg::ints([1, 2]), Arg::ints([1, 1]), Arg::ints([2, 2]), Arg::Bool(true)];
+    let both = [result(DType::F32, &["1", "1", "3", "1"]), result(DType::I64, &["1", "1", "3", "1"])];
+    let found = run("aten.max_pool2d_with_indices.default", args, &[counted(&[1, 1, 3, 1])], &both);
+    assert_close(&elements(&found[0]), &[-INF; 3]);
+    assert_eq!(elements::<i64>(&found[1]), [2, 1, 2]);
+}
+
+#[test]
 fn unused_places_are_not_computed() {
     let args = vec![x(0), Arg::ints([2, 2])];
     let both = [result(DType::F32, &["1", "1", "2", "2"]), result(DType::I64, &["1", "1", "2", "2"])];

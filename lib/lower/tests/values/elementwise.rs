@@ -61,4 +61,7 @@ fn bools_are_numbers_only_where_they_must() {
     assert_eq!(found, [true, true, false]);
     let found = pair("aten.bitwise_xor.Tensor", &[true, true], &[true, false], vec![], DType::Bool);
     assert_eq!(found, [false, true]);
+    let bools = tensor(&[2], &[true, false]);
+    let found = run("aten.clamp.default", vec![x(0), Arg::Null, Arg::Int(-3)], &[bools], &[result(DType::I64, &["2"])]);
+    assert_eq!(elements::<i64>(&found[0]), [-3, -3]);
 }

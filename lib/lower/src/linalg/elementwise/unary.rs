@@ -20,11 +20,13 @@ fn input<'c>(cx: &mut Cx<'c>, bound: &Bound) -> Result<Tensor<'c>> {
     }
 }
 
-/// Lowers a unary operator: floats and integers compute in their own type, integers in the result's where that is float.
+/// Lowers a unary operator: numbers compute in their own type, integers in the result's where that is float, and bools
+/// in the result's where that is a number.
 pub fn lower<'c>(cx: &mut Cx<'c>, node: &Node, bound: &Bound, body: Unary) -> Result<Vec<Val<'c>>> {
     let result = cx.result_type(node, 0)?;
     let input = input(cx, bound)?;
-    let is_widened = result.dtype.is_float() && !input.dtype.is_float() && !input.dtype.is_complex();
+    let is_real = !input.dtype.is_complex() && !result.dtype.is_complex();
+    let is_widened = is_real && (result.dtype.is_float() && !input.dtype.is_float() || input.dtype == DType::Bool);
     let common = if is_widened { result.dtype } else { input.dtype };
     // What is real of a complex number is of the type of its parts.
     let computed = crate::linalg::scalar::compute_dtype(common);

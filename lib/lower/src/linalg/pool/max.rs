@@ -60,7 +60,7 @@ fn arg_max<'c>(
 ) -> Result<[Tensor<'c>; 2]> {
     let rank = extents.len();
     let shape = init.shape.clone();
-    let places = no_place(cx, &shape)?;
+    let places = starts(cx, window, &shape, extents)?;
     let extent = cx.b.empty(&window.sizes(), cx.element(padded.dtype)?)?;
     let sliding = window.sliding();
     let ins = [(padded.value, sliding.input_map()), (extent, sliding.window_map())];
@@ -82,6 +82,33 @@ fn arg_max<'c>(
     })?;
     let places = Tensor { value: results[1], dtype: DType::I64, shape };
     Ok([Tensor { value: results[0], ..init }, places])
+}
+
+/// The first point of each window that is not in front of the input: the place of what no element is greater than, also
+/// where a window has none.
+fn starts<'c>(cx: &mut Cx<'c>, window: &Window, shape: &[Dim], extents: &[Value<'c>]) -> Result<Value<'c>> {
+    let out = cx.empty(DType::I64, shape)?;
+    let long = cx.element(DType::I64)?;
+    let value = cx.b.elementwise(&[], out, |b, _| {
+        let run = || -> Result<_> {
+            let p = Indices { b };
+            let mut point = Vec::with_capacity(extents.len());
+            for axis in 0..extents.len() {
+                let (padding, dilation) = (window.padding[axis], window.dilation[axis]);
+                let first = p.linear(b.index(LEAD + axis)?, window.stride[axis], -padding)?;
+                point.push(if padding == 0 {
+                    first
+                } else {
+                    let missing = b.maxsi(p.linear(first, -1, 0)?, p.n(0)?)?;
+                    let steps = b.ceildivsi(missing, p.n(dilation)?)?;
+                    b.addi(first, p.linear(steps, dilation, 0)?)?
+                });
+            }
+            Ok(b.index_cast(p.flat(&point, extents)?, long)?)
+        };
+        run().map_err(into_mlir)
+    })?;
+    Ok(value)
 }
 
 /// Indices before any element was seen.
