@@ -26,6 +26,8 @@ fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
     let path = saved.as_deref().unwrap_or(&args.model);
     let shown = path.display().to_string();
     let mapped = MappedFile::open(path).at_input(&shown)?;
+    // Of each tensor only the header before it is read.
+    mapped.expect_jumps();
     let mut buffer = String::new();
     let capture = Capture::open(mapped.bytes(), args.program.as_deref(), &mut buffer).at_input(&shown)?;
     let name = name_of(path);

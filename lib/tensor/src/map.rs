@@ -66,6 +66,14 @@ impl MappedFile {
         &self.path
     }
 
+    /// Tells the system that few bytes will be read, far from each other: around each it would read megabytes otherwise.
+    pub fn expect_jumps(&self) {
+        if let Some(Map::Shared(map)) = &self.map {
+            // It is advice: where the system does not take it, reading is only slower.
+            let _ = map.advise(memmap2::Advice::Random);
+        }
+    }
+
     /// Lets the system drop pages of a range that will not be read again, so that reading a large file does not count
     /// as memory. Pages that the range covers in part are kept.
     pub fn forget(&self, offset: usize, length: usize) {
