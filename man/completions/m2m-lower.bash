@@ -23,7 +23,7 @@ _m2m__lower() {
 
     case "${cmd}" in
         m2m__lower)
-            opts="-o -q -h -V --to --emit --form --bind-weights --locations --opaque --trace --module --force --list-ops --output --quiet --color --generate --help --version"
+            opts="-o -q -h -V --to --emit --form --bind-weights --locations --opaque --packed-for --trace --module --force --list-ops --output --quiet --color --generate --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -47,6 +47,10 @@ _m2m__lower() {
                     ;;
                 --locations)
                     COMPREPLY=($(compgen -W "source none" -- "${cur}"))
+                    return 0
+                    ;;
+                --packed-for)
+                    COMPREPLY=($(compgen -W "avx512 avx2 sve256 neon default" -- "${cur}"))
                     return 0
                     ;;
                 --module)

@@ -23,6 +23,7 @@ set edit:completion:arg-completer[m2m-lower] = {|@words|
             cand --form 'How to write the module'
             cand --bind-weights 'How weights reach the function'
             cand --locations 'Where operations say they come from'
+            cand --packed-for 'The machine that packed the program''s matrices of 4-bit weights (aten._weight_int4pack_mm_for_cpu), whose layout it decides [default: avx512, with a warning]'
             cand --module 'File for a module that is bytecode or over 1 MiB [default: MODEL.m2m-lower.mlir or .mlirbc]'
             cand -o 'Write to FILE, whole or not at all, instead of stdout'
             cand --output 'Write to FILE, whole or not at all, instead of stdout'

@@ -10,6 +10,11 @@ complete -c m2m-lower -l bind-weights -d 'How weights reach the function' -r -f 
 iree\t'As globals that iree-run-module binds with --parameters=model=FILE'"
 complete -c m2m-lower -l locations -d 'Where operations say they come from' -r -f -a "source\t'Module path, file and line'
 none\t'Nowhere'"
+complete -c m2m-lower -l packed-for -d 'The machine that packed the program\'s matrices of 4-bit weights (aten._weight_int4pack_mm_for_cpu), whose layout it decides [default: avx512, with a warning]' -r -f -a "avx512\t'x86 with AVX-512'
+avx2\t'x86 with AVX2'
+sve256\t'Arm with SVE of 256 bits'
+neon\t'Arm without'
+default\t'x86 without either, or ATEN_CPU_CAPABILITY=default'"
 complete -c m2m-lower -l module -d 'File for a module that is bytecode or over 1 MiB [default: MODEL.m2m-lower.mlir or .mlirbc]' -r -F
 complete -c m2m-lower -s o -l output -d 'Write to FILE, whole or not at all, instead of stdout' -r -F
 complete -c m2m-lower -l color -d 'Colour diagnostics: auto, always or never' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'

@@ -12,6 +12,8 @@ use serde_json::Value;
 
 /// What no fixture can meet, with the reason. A line that is met after all fails.
 const EXCEPTIONS: &[(&str, &str)] = &[
+    ("aten._convert_weight_to_int4pack.default", "PyTorch has it on a GPU only; lib/lower/tests/int4.rs has its words"),
+    ("aten._weight_int4pack_mm.default", "PyTorch has it on a GPU only; lib/lower/tests/int4.rs multiplies by them"),
     ("aten.clone.default", "values are immutable, so that preparation leaves none"),
     ("aten.lift_fresh.default", "export replaces it by lift_fresh_copy or by nothing"),
     ("aten.random.from", "export of PyTorch 2.13 cannot write it, as from is a word of Python"),

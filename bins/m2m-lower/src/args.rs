@@ -23,6 +23,9 @@ folder of the stream. The module is always text in the dialect's own syntax.
 Graphs that the program calls (cond, while_loop, map, scan) become structured control flow, and functions where several \
 calls share one. Random operators draw from Philox 4x32-10: the seed is the function's last argument.
 
+Weights that are packed two a byte are unpacked as the definitions say. The layout that PyTorch gives them for its CPU kernels \
+depends on the machine and is not written anywhere in a program; --packed-for states it.
+
 An operator without a rule is an error that names node and operator. One run reports all of them; then there is no module, \
 the stream ends with status failed, and the exit status is 1.";
 
@@ -35,6 +38,7 @@ Examples:
   m2m-capture model.pt2 | m2m-lower --to torch --emit mlir | iree-compile - --iree-input-type=torch --iree-hal-target-device=local -o m.vmfb
   m2m-capture sparse.pt2 | m2m-lower --to lattice | m2m-bundle -o model.lattice/ && m2m-lattice-verify model.lattice/
   m2m-capture model.pt2 | m2m-lower | jq -c 'select(.record==\"lowered\")'
+  m2m-capture int4.pt2 | m2m-lower --packed-for avx2 | m2m-bundle -o out/
   m2m-lower --list-ops | grep conv";
 
 /// What is written.
@@ -77,6 +81,21 @@ pub enum Binding {
     Iree,
 }
 
+/// The machine whose PyTorch packed matrices of 4-bit weights, as torch.backends.cpu.get_cpu_capability() says there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Machine {
+    /// x86 with AVX-512
+    Avx512,
+    /// x86 with AVX2
+    Avx2,
+    /// Arm with SVE of 256 bits
+    Sve256,
+    /// Arm without
+    Neon,
+    /// x86 without either, or ATEN_CPU_CAPABILITY=default
+    Default,
+}
+
 /// Where operations say they come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Place {
@@ -117,6 +136,11 @@ pub struct Args {
     /// Call functions that are only declared for what no rule covers; the module's record lists them
     #[arg(long)]
     pub opaque: bool,
+
+    /// The machine that packed the program's matrices of 4-bit weights (aten._weight_int4pack_mm_for_cpu), whose layout it
+    /// decides [default: avx512, with a warning]
+    #[arg(long, value_name = "MACHINE", value_enum)]
+    pub packed_for: Option<Machine>,
 
     /// Name the prepared node on every operation, as the attribute m2m.node
     #[arg(long)]

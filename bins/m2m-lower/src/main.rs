@@ -4,13 +4,13 @@
 
 mod args;
 
-use args::{Args, Binding, Emit, Form, Place, Target};
+use args::{Args, Binding, Emit, Form, Machine, Place, Target};
 use m2m_cli::{About, Content, Failure, Message, Messages, Output, Status, run};
 use m2m_graph::Program;
 use m2m_lower::linalg::WeightBinding;
 use m2m_lower::stream::{MODULE_FILE_ID, to_mlir, to_records};
-use m2m_lower::{Options, Outcome, StreamError};
-use m2m_record::{Diagnostic, File};
+use m2m_lower::{Options, Outcome, PackedFor, StreamError};
+use m2m_record::{Diagnostic, File, Severity};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -52,7 +52,8 @@ fn body(args: Args, messages: &Messages) -> Result<Status, Failure> {
         }
     };
     match outcome.map_err(|error| place(error, &name))? {
-        Outcome::Done(output) => {
+        Outcome::Done(output, warnings) => {
+            warnings.iter().for_each(|d| messages.send(&message(d, &name)));
             output.finish()?;
             Ok(Status::Done)
         }
@@ -107,6 +108,17 @@ fn options(args: &Args) -> Options {
             trace: args.trace,
             opaque: args.opaque,
         },
+        packed_for: args.packed_for.map(machine),
+    }
+}
+
+fn machine(machine: Machine) -> PackedFor {
+    match machine {
+        Machine::Avx512 => PackedFor::Avx512,
+        Machine::Avx2 => PackedFor::Avx2,
+        Machine::Sve256 => PackedFor::Sve256,
+        Machine::Neon => PackedFor::Neon,
+        Machine::Default => PackedFor::Default,
     }
 }
 
@@ -145,7 +157,12 @@ fn place(error: StreamError, input: &str) -> Failure {
 }
 
 fn message(d: &Diagnostic, input: &str) -> Message {
-    let message = Message::error(&d.message).input(input);
+    let message = match (d.severity, &d.hint) {
+        (Severity::Error, _) => Message::error(&d.message),
+        (_, Some(hint)) => Message::warning(format!("{}; {hint}", d.message)),
+        (_, None) => Message::warning(&d.message),
+    };
+    let message = message.input(input);
     match &d.node {
         Some(node) => message.node(node),
         None => message,

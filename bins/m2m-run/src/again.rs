@@ -11,6 +11,7 @@ use crate::outputs::Outputs;
 use crate::plan::Story;
 use crate::smallest::Written;
 use m2m_graph::{Collector, Program};
+use m2m_lower::PackedFor;
 use m2m_lower::stream::{MODULE_FILE_ID, to_records};
 use m2m_record::File;
 use std::fmt;
@@ -95,9 +96,12 @@ fn lowered(stream: &[u8]) -> Result<(Vec<u8>, Option<Vec<u8>>), String> {
         let (id, format) = (MODULE_FILE_ID.to_owned(), "mlir".to_owned());
         Ok(File { name: id.clone(), path: id.clone(), id, format, bytes: bytes.len() as u64 })
     };
-    let lowered = to_records(stream, Vec::new(), env!("CARGO_PKG_VERSION"), m2m_lower::Options::default(), &mut keep);
+    // What PyTorch multiplies here it takes as packed here.
+    let options =
+        m2m_lower::Options { packed_for: Some(PackedFor::of_this_machine()), ..m2m_lower::Options::default() };
+    let lowered = to_records(stream, Vec::new(), env!("CARGO_PKG_VERSION"), options, &mut keep);
     match lowered.map_err(|error| error.to_string())? {
-        m2m_lower::Outcome::Done(stream) => Ok((stream, module)),
+        m2m_lower::Outcome::Done(stream, _) => Ok((stream, module)),
         m2m_lower::Outcome::Refused(refused, _) => Err(joined(refused.into_iter().map(|refusal| refusal.message))),
     }
 }

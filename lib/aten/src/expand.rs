@@ -10,6 +10,7 @@ mod shapes;
 use crate::bind::{Bound, Operand, bind};
 use crate::decompose;
 use crate::error::Error;
+use crate::packing::PackedFor;
 use crate::schema;
 use crate::value::{O, V, shape_of};
 use m2m_graph::{Emit, Rewriter};
@@ -31,6 +32,8 @@ pub struct State<'p> {
     /// Whether a permutation of a permutation may become one. Not while writes through views are being followed: each
     /// view then stays a step of its own.
     pub is_folding: bool,
+    /// Where matrices of 4-bit weights were packed.
+    pub packed_for: PackedFor,
 }
 
 /// Emits the nodes that one old node becomes.
@@ -70,6 +73,11 @@ impl<'s, 'p> Expander<'s, 'p> {
     /// Whether the target lowers an operator itself.
     pub fn is_lowerable(&self, op: &str) -> bool {
         (self.state.is_lowerable)(op)
+    }
+
+    /// Where matrices of 4-bit weights were packed.
+    pub(crate) fn packed_for(&self) -> PackedFor {
+        self.state.packed_for
     }
 
     /// Calls an operator whose results have these types.

@@ -13,6 +13,7 @@ pub mod expand;
 mod functional;
 pub mod infer;
 mod inline;
+mod packing;
 pub mod prepare;
 pub mod promote;
 pub mod schema;
@@ -22,5 +23,6 @@ pub mod value;
 
 pub use bind::{Bound, Operand, bind};
 pub use error::Error;
+pub use packing::{PACKED_ALIKE, PackedFor};
 pub use prepare::{Prepared, Unsupported, prepare};
 pub use schema::Schema;

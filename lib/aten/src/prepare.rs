@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::expand::{Expander, State, without_strides};
 use crate::functional::{self, Aliases};
 use crate::inline::{Cast, inline};
+use crate::packing::PackedFor;
 use crate::schema;
 use crate::subclass;
 use crate::value::{V, shape_of};
@@ -71,11 +72,14 @@ pub struct Lowerable<'t> {
     pub directly: &'t dyn Fn(&str) -> bool,
     /// Those that it takes as they are where nothing else is known of them, as calls of functions from elsewhere.
     pub opaquely: &'t dyn Fn(&str) -> bool,
+    /// Where matrices of 4-bit weights were packed.
+    pub packed_for: PackedFor,
 }
 
 /// Prepares a program for a target that lowers the operators `is_lowerable` tells.
 pub fn prepare(program: &Program, is_lowerable: &dyn Fn(&str) -> bool) -> Result<Prepared, Vec<Unsupported>> {
-    prepare_opaque(program, Lowerable { directly: is_lowerable, opaquely: &|_| false })
+    let target = Lowerable { directly: is_lowerable, opaquely: &|_| false, packed_for: PackedFor::default() };
+    prepare_opaque(program, target)
 }
 
 /// Prepares a program for a target that also takes operators without a rule.
@@ -172,7 +176,8 @@ impl<'p> Preparer<'p> {
             Some(parent) => Rewriter::nested(old, id, task.stage, parent),
             None => Rewriter::new(old, id),
         };
-        let state = State { rewriter, types, is_lowerable: task.target.directly, is_folding: aliases.is_none() };
+        let (is_lowerable, packed_for) = (task.target.directly, task.target.packed_for);
+        let state = State { rewriter, types, is_lowerable, is_folding: aliases.is_none(), packed_for };
         let (called, unsupported) = (region::Called::default(), Vec::new());
         Preparer { task, old, state, casts: None, called, old_types: old.types(), aliases, unsupported }
     }

@@ -17,6 +17,11 @@ pub struct V {
 }
 
 impl V {
+    /// The sizes as a message shows them: `2,s0`.
+    pub fn sizes(&self) -> String {
+        self.shape.iter().map(Expr::to_string).collect::<Vec<_>>().join(",")
+    }
+
     /// How many dimensions it has.
     pub fn rank(&self) -> usize {
         self.shape.len()

@@ -8,9 +8,11 @@
 pub mod error;
 pub mod lattice;
 pub mod linalg;
+mod packing;
 mod projection;
 pub mod stream;
 pub mod torch;
 
 pub use error::{Error, Refusal};
+pub use m2m_aten::PackedFor;
 pub use stream::{Options, Outcome, StreamError, Target};

@@ -3,8 +3,10 @@
 use crate::error::{Error, Refusal};
 use crate::lattice;
 use crate::linalg::{self, Failure};
+use crate::packing;
 use crate::projection;
 use crate::torch;
+use m2m_aten::PackedFor;
 use m2m_aten::prepare::{Lowerable, Prepared, Unsupported, prepare_opaque};
 use m2m_graph::{Collector, Program};
 use m2m_mlir::{Form, Locations, print, verify};
@@ -64,6 +66,8 @@ pub struct Options {
     pub locations: Locations,
     /// How weights reach the function, and whether operations name their node.
     pub linalg: linalg::Options,
+    /// Where the program's matrices of 4-bit weights were packed, if it is stated.
+    pub packed_for: Option<PackedFor>,
 }
 
 /// Why a stream was not lowered, apart from refusals.
@@ -97,8 +101,8 @@ impl StreamError {
 /// What came of it.
 #[derive(Debug)]
 pub enum Outcome<W> {
-    /// Done; the output is complete.
-    Done(W),
+    /// Done; the output is complete. What its user should know.
+    Done(W, Vec<Diagnostic>),
     /// The answer is no: everything that cannot be lowered.
     Refused(Vec<Diagnostic>, W),
 }
@@ -126,7 +130,8 @@ pub fn to_records<R: Read, W: Write>(
         Ok(prepared) => prepared,
         Err(refused) => return refuse(writer, refused),
     };
-    projection::warnings(&program).iter().try_for_each(|warning| writer.write(warning))?;
+    let warnings = warnings(&program, options);
+    warnings.iter().try_for_each(|warning| writer.write(warning))?;
     prepared.nested.iter().chain([&prepared.graph]).try_for_each(|graph| graph.write(&mut writer))?;
     prepared.eliminations.iter().try_for_each(|e| writer.write(e))?;
     let made = match make(&program, &prepared, options)? {
@@ -134,7 +139,7 @@ pub fn to_records<R: Read, W: Write>(
         Err(refused) => return refuse(writer, refused),
     };
     write_module(&mut writer, &program, made, options, keep)?;
-    Ok(Outcome::Done(writer.finish(Status::Ok)?))
+    Ok(Outcome::Done(writer.finish(Status::Ok)?, warnings))
 }
 
 /// Reads a stream and writes the module alone; nothing is written of one that is refused.
@@ -154,7 +159,14 @@ pub fn to_mlir<R: Read, W: Write>(input: R, mut output: W, options: Options) -> 
         Err(refused) => return Ok(Outcome::Refused(refused, output)),
     };
     output.write_all(&made.bytes)?;
-    Ok(Outcome::Done(output))
+    Ok(Outcome::Done(output, warnings(&program, options)))
+}
+
+/// What is done otherwise than one might think.
+fn warnings(program: &Program, options: Options) -> Vec<Diagnostic> {
+    let mut all = projection::warnings(program);
+    all.extend(packing::warnings(program, options.packed_for));
+    all
 }
 
 /// The torch dialect is not registered here, nor is that of the attributes of parameters that IREE binds.
@@ -171,7 +183,8 @@ fn prepare_for(options: Options, program: &Program) -> Result<Result<Prepared, V
     let takes_all = target == Target::Lattice || options.linalg.opaque && target == Target::Linalg;
     let is_opaque = |op: &str| takes_all && !op.starts_with("higher_order.");
     let is_lowerable = |op: &str| target.has(op);
-    let targets = Lowerable { directly: &is_lowerable, opaquely: &is_opaque };
+    let packed_for = options.packed_for.unwrap_or_default();
+    let targets = Lowerable { directly: &is_lowerable, opaquely: &is_opaque, packed_for };
     Ok(prepare_opaque(program, targets).map_err(|all| all.iter().map(|u| unsupported(target, u)).collect()))
 }
 
@@ -250,6 +263,9 @@ fn tool(version: &str, options: Options) -> Tool {
     }
     if options.linalg.trace {
         all.insert("trace".into(), true.into());
+    }
+    if let Some(machine) = options.packed_for {
+        all.insert("packed_for".into(), machine.name().into());
     }
     Tool { name: "m2m-lower".into(), version: version.into(), options: all, inputs: vec![] }
 }

@@ -275,42 +275,6 @@ pub(super) fn cross(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.sub(&plus, &minus)?)
 }
 
-/// `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: `(a @ b)·scale_a·scale_b + bias`, in `f32`;
-/// scales are of the whole, of rows or of columns.
-pub(super) fn scaled_mm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let (x, y) = (e.tensor(b, "self")?, e.tensor(b, "mat2")?);
-    let (dtype, _) = e.result(b, 0)?;
-    let (x, y) = (e.to_dtype(&x, DType::F32)?, e.to_dtype(&y, DType::F32)?);
-    let mut z = e.mm(&x, &y)?;
-    for name in ["scale_a", "scale_b"] {
-        let scale = e.tensor(b, name)?;
-        let scale = if scale.shape.iter().all(|s| *s == Expr::Int(1)) { e.view(&scale, &[])? } else { scale };
-        z = e.mul(&z, &scale)?;
-    }
-    if let Some(bias) = e.opt_tensor(b, "bias")? {
-        let bias = e.to_dtype(&bias, DType::F32)?;
-        z = e.add(&z, &bias)?;
-    }
-    if let Some(scale) = e.opt_tensor(b, "scale_result")?
-        && dtype.bits() == 8
-    {
-        let scale = e.view(&scale, &[])?;
-        z = e.mul(&z, &scale)?;
-    }
-    one(e.to_dtype(&z, dtype)?)
-}
-
-/// `_weight_int8pack_mm(x, w, scales)`: `(x @ wᵀ)·scales` of `x [m,k]`, `w [n,k]` in `i8` and `scales [n]`, in `f32`.
-pub(super) fn weight_int8pack_mm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let (x, w, scales) = (e.tensor(b, "self")?, e.tensor(b, "mat2")?, e.tensor(b, "scales")?);
-    let (dtype, _) = e.result(b, 0)?;
-    let (x, w, scales) = (e.widen(&x)?, e.to_dtype(&w, DType::F32)?, e.widen(&scales)?);
-    let w = e.transpose(&w, 0, 1)?;
-    let y = e.mm(&x, &w)?;
-    let y = e.mul(&y, &scales)?;
-    one(e.to_dtype(&y, dtype)?)
-}
-
 /// `_trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim)`: the product of all three, each with dimensions of size 1
 /// put in where its list says, summed over `sumdim`. A dimension that all three lack comes out without elements.
 pub(super) fn trilinear(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {

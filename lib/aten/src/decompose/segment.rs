@@ -1,6 +1,6 @@
-//! Sums over runs of rows: products by expert, overlapping patches.
+//! Sums over runs of rows, overlapping patches.
 
-use super::{exact, pieces};
+use super::exact;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -19,28 +19,6 @@ pub(super) fn add_rows(e: &mut Expander<'_, '_>, src: &V, index: &V, count: &Exp
     let index = e.expand_to(&index, &src.shape)?;
     let args = vec![zeros.arg(), Arg::Int(0), index.arg(), src.arg()];
     e.call1("aten.scatter_add.default", args, &[], src.dtype, &shape)
-}
-
-/// `grouped_mm_fallback(x [S, K], weight [E, K, N], offs [E])`: row `s` times the weight of the expert whose rows it is
-/// among, `offs` being the running counts of rows; 0 for rows after the last. Source: transformers' reference.
-pub(super) fn grouped_mm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let (x, weight, offs) = (e.tensor(b, "input")?, e.tensor(b, "weight")?, e.tensor(b, "offs")?);
-    let (dtype, shape) = e.result(b, 0)?;
-    let Some(experts) = weight.dim(0).as_int() else {
-        return Err(Error::unsupported(format!("a symbolic number of experts, {}", weight.dim(0))));
-    };
-    let row = e.iota(&x.dim(0), offs.dtype)?;
-    let row = e.unsqueeze(&row, 1)?;
-    let passed = e.compare("le", &offs, &row)?;
-    let expert = e.sum(&passed, &[1], true)?;
-    let mut y = e.full(&shape, dtype, Arg::Int(0))?;
-    for k in 0..pieces(b.op(), experts)? {
-        let own = e.select(&weight, 0, &Expr::Int(k))?;
-        let product = e.mm(&x, &own)?;
-        let is_own = e.compare("eq", &expert, k)?;
-        y = e.select_where(&is_own, &product, &y)?;
-    }
-    one(y)
 }
 
 /// `col2im(x [N, C·kh·kw, L], output_size, kernel, dilation, padding, stride)`: every element added to the place of the

@@ -1,9 +1,10 @@
 //! Which operator has which rule: two flat tables, sorted by name.
 
 use super::{
-    Rule, antialias, attention, backward, bag, bits, calculus, complex, conv, create, einsum, elementwise, fft, grid,
-    histogram, identity, loss, margin, matmul, matrix, norm, pool, prims, quantile, quantized, random, recurrent,
-    reduce, resample, scatter, segment, softmax, solve, special, split, torchao, unique, view,
+    Rule, antialias, attention, backward, bag, bits, calculus, complex, conv, create, einsum, elementwise, experts,
+    fft, grid, histogram, identity, int4, int4_dynamic, loss, margin, matmul, matrix, norm, pool, prims, quantile,
+    quantized, random, recurrent, reduce, resample, scaled, scatter, segment, softmax, solve, special, split, torchao,
+    unique, view,
 };
 
 /// Operators whose rule comes before the target's own lowering: they often do nothing, or have bounds to resolve.
@@ -48,7 +49,11 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("aten._chunk_cat.default", split::chunk_cat),
     ("aten._conj.default", complex::conj),
     ("aten._conj_copy.default", complex::conj),
+    ("aten._convert_weight_to_int4pack.default", int4::pack_for_tensor_cores),
+    ("aten._convert_weight_to_int4pack_for_cpu.default", int4::pack),
     ("aten._convolution.default", conv::plain),
+    ("aten._dyn_quant_matmul_4bit.default", int4_dynamic::product),
+    ("aten._dyn_quant_pack_4bit_weight.default", int4_dynamic::pack),
     ("aten._embedding_bag.default", bag::embedding_bag),
     ("aten._embedding_bag_backward.default", backward::bag::embedding_bag),
     ("aten._embedding_bag_dense_backward.default", backward::bag::embedding_bag),
@@ -57,6 +62,7 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("aten._fft_c2c.default", fft::raw_c2c),
     ("aten._fft_c2r.default", fft::raw_c2r),
     ("aten._fft_r2c.default", fft::raw_r2c),
+    ("aten._grouped_mm.default", experts::grouped),
     ("aten._histogramdd_bin_edges.default", histogram::of_columns),
     ("aten._histogramdd_from_bin_cts.default", histogram::of_columns),
     ("aten._histogramdd_from_bin_tensors.default", histogram::of_columns),
@@ -84,7 +90,8 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("aten._safe_softmax.default", softmax::safe),
     ("aten._scaled_dot_product_flash_attention_for_cpu.default", attention::flash_for_cpu),
     ("aten._scaled_dot_product_flash_attention_for_cpu_backward.default", backward::attention::flash_for_cpu),
-    ("aten._scaled_mm.default", matmul::scaled_mm),
+    ("aten._scaled_mm.default", scaled::scaled_mm),
+    ("aten._scaled_mm_v2.default", scaled::scaled_mm_by_recipe),
     ("aten._softmax.default", softmax::softmax),
     ("aten._softmax_backward_data.default", backward::softmax),
     ("aten._to_copy.default", identity::cast),
@@ -107,7 +114,9 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("aten._upsample_nearest_exact3d.default", resample::nearest),
     ("aten._upsample_nearest_exact3d.vec", resample::nearest),
     ("aten._upsample_nearest_exact3d_backward.default", backward::spread::upsample),
-    ("aten._weight_int8pack_mm.default", matmul::weight_int8pack_mm),
+    ("aten._weight_int4pack_mm.default", int4::product_for_tensor_cores),
+    ("aten._weight_int4pack_mm_for_cpu.default", int4::product_for_cpu),
+    ("aten._weight_int8pack_mm.default", scaled::weight_int8pack_mm),
     ("aten._weight_norm.default", reduce::weight_norm),
     ("aten._weight_norm_interface.default", reduce::weight_norm_and_norms),
     ("aten._weight_norm_interface_backward.default", backward::norm::weight_norm),
@@ -749,7 +758,7 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("torchao.choose_qparams_affine.default", torchao::choose),
     ("torchao.dequantize_affine.default", torchao::dequantize),
     ("torchao.quantize_affine.default", torchao::quantize),
-    ("transformers.grouped_mm_fallback.default", segment::grouped_mm),
+    ("transformers.grouped_mm_fallback.default", experts::fallback),
 ];
 
 #[cfg(test)]

@@ -196,8 +196,7 @@ impl Expander<'_, '_> {
     /// `a @ b` of `[n, m, k]` and `[n, k, p]`.
     pub fn bmm(&mut self, a: &V, b: &V) -> Result<V, Error> {
         if a.rank() != 3 || b.rank() != 3 || a.dim(0) != b.dim(0) || a.dim(2) != b.dim(1) {
-            let join = |v: &V| v.shape.iter().map(Expr::to_string).collect::<Vec<_>>().join(",");
-            let message = format!("[{}] and [{}]; expected [n,m,k] and [n,k,p]", join(a), join(b));
+            let message = format!("[{}] and [{}]; expected [n,m,k] and [n,k,p]", a.sizes(), b.sizes());
             return Err(Error::shape("aten.bmm.default", message));
         }
         let dtype = promote_types(a.dtype, b.dtype)?;

@@ -13,7 +13,7 @@ use m2m_torch::{Engine, Given, Output, Session};
 const STAGE: &str = "original";
 
 /// Most elements of a tensor: cases are about shapes, not sizes.
-const MAX_ELEMENTS: i64 = 4096;
+const MAX_ELEMENTS: i64 = 8192;
 
 /// A tensor of a case.
 #[derive(Clone, Debug)]
@@ -118,7 +118,9 @@ impl<'e> Draw<'e> {
     pub fn input(&mut self, dtype: DType, shape: &[i64], range: Range) -> Tensor {
         let name = format!("{}x{}", self.prefix, self.inputs.len());
         let tensor = Tensor { name, dtype, shape: shape.to_vec() };
-        let count = shape.iter().product::<i64>().min(MAX_ELEMENTS) as usize;
+        let elements = shape.iter().product::<i64>();
+        let count = elements.min(MAX_ELEMENTS) as usize;
+        self.is_impossible |= elements > MAX_ELEMENTS;
         self.is_impossible |= range == Range::Distinct && count > crate::dice::distinct(dtype);
         let bytes = self.dice.elements(dtype, count, range);
         self.inputs.push((tensor.clone(), bytes));
@@ -162,7 +164,7 @@ impl<'e> Draw<'e> {
     /// Calls an operator whose returns are lists of so many, or one each.
     pub fn call_many(&mut self, op: &str, args: Vec<Arg>, returns: Vec<Return>) -> Result<Vec<Tensor>, Illegal> {
         if self.is_impossible {
-            return Err(Illegal("more elements than the dtype has numbers".into()));
+            return Err(Illegal("more elements than the dtype has numbers, or than a case may have".into()));
         }
         let node = self.node(op, args, returns);
         self.nodes.push(node);

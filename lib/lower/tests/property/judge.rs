@@ -2,6 +2,8 @@
 
 use crate::compare::difference;
 use crate::draw::{Case, Tensor, graph};
+use m2m_aten::PackedFor;
+use m2m_aten::prepare::{Lowerable, prepare_opaque};
 use m2m_graph::{Places, Program};
 use m2m_lower::linalg::{Failure, Options, emit, find};
 use m2m_mlir::jit;
@@ -46,8 +48,9 @@ fn run(cases: &[&Case]) -> Result<Vec<jit::Output>, String> {
     let program =
         Program { root: graph(&inputs, &nodes, outputs), stages: vec!["original".into()], ..Program::default() };
     m2m_graph::verify(&program).map_err(|e| format!("the case itself: {e}"))?;
-    let prepared = m2m_aten::prepare(&program, &|op| find(op).is_some())
-        .map_err(|refused| format!("refused: {}", refused[0].reason))?;
+    let packed_for = PackedFor::of_this_machine();
+    let target = Lowerable { directly: &|op| find(op).is_some(), opaquely: &|_| false, packed_for };
+    let prepared = prepare_opaque(&program, target).map_err(|refused| format!("refused: {}", refused[0].reason))?;
     let context = m2m_mlir::context();
     let emitted =
         emit(&context, &prepared, &Places::default(), Options::default()).map_err(|failure| match failure {

@@ -8,6 +8,7 @@ mod join;
 mod loss;
 mod matmul;
 mod norm;
+mod packed;
 mod pad;
 mod pool;
 mod quant;
@@ -37,6 +38,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "loss", draw: loss::loss },
     Family { name: "matmul", draw: matmul::matmul },
     Family { name: "norm", draw: norm::norm },
+    Family { name: "packed", draw: packed::packed },
     Family { name: "pad", draw: pad::pad },
     Family { name: "pool", draw: pool::pool },
     Family { name: "quant", draw: quant::quant },
