@@ -3,7 +3,7 @@
 use super::segment::add_rows;
 use crate::bind::Bound;
 use crate::error::Error;
-use crate::expand::{Expander, Results};
+use crate::expand::{Expander, Results, one};
 use crate::value::V;
 use m2m_record::{Arg, DType};
 use m2m_tensor::Expr;
@@ -158,4 +158,29 @@ fn maxima(e: &mut Expander<'_, '_>, rows: &Rows, sizes: &V, indices: &V) -> Resu
     let picked = e.select_where(&is_empty, &none, &picked)?;
     let nothing = e.full(&[], y.dtype, Arg::Int(0))?;
     Ok((e.select_where(&is_empty, &nothing, &y)?, picked))
+}
+
+/// `embedding_renorm(weight [n, d], indices, max_norm, norm_type)`: rows that are looked up and longer than `max_norm` are
+/// scaled by `max_norm / (norm + 1e-7)`.
+pub(super) fn renorm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (w, indices) = (e.tensor(b, "self")?, e.tensor(b, "indices")?);
+    super::need_rank(b.op(), &w, 2)?;
+    let most = b.float("max_norm")?;
+    let wide = e.widen(&w)?;
+    let norm = super::reduce::vector_norm(e, &wide, b.float("norm_type")?, &[1], true)?;
+    let divisor = e.add(&norm, 1e-7)?;
+    let factor = e.unary_float("reciprocal", &divisor)?;
+    let factor = e.mul(&factor, most)?;
+    let scaled = e.mul(&wide, &factor)?;
+    let scaled = e.to_dtype(&scaled, w.dtype)?;
+    let index = e.to_dtype(&indices, DType::I64)?;
+    let index = e.view(&index, &[Expr::Int(-1)])?;
+    let none = e.full(&[w.dim(0)], DType::I64, Arg::Int(0))?;
+    let args = vec![none.arg(), Arg::Int(0), index.arg(), Arg::Int(1)];
+    let used = e.call1("aten.scatter.value", args, &[], DType::I64, &none.shape)?;
+    let is_used = e.compare("ne", &used, 0i64)?;
+    let is_used = e.unsqueeze(&is_used, 1)?;
+    let is_long = e.compare("gt", &norm, most)?;
+    let is_scaled = e.binary_default("logical_and", &is_used, &is_long)?;
+    one(e.select_where(&is_scaled, &scaled, &w)?)
 }

@@ -213,27 +213,37 @@ pub(super) fn named_pad(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(y)
 }
 
-/// Pads one dimension with elements of its other end; negative sizes cut elements off first.
-fn wrapped(e: &mut Expander<'_, '_>, x: &V, dim: usize, before: i64, after: i64) -> Result<V, Error> {
-    let cut = |n: i64| Expr::Int(n.saturating_neg().max(0));
+/// Fails, or has the program fail, unless a padding is at least 0 and at most `limit`.
+fn within(e: &mut Expander<'_, '_>, padding: &Expr, limit: &Expr, message: &str) -> Result<(), Error> {
+    for (small, large) in [(&Expr::Int(0), padding), (padding, limit)] {
+        match (small.as_int(), large.as_int()) {
+            (Some(small), Some(large)) if small > large => return Err(Error::shape("pad", message)),
+            (Some(_), Some(_)) => {}
+            _ => e.require(Cmp::Ge, large, small, message.to_owned())?,
+        }
+    }
+    Ok(())
+}
+
+/// Pads one dimension with elements of its other end; negative numbers cut elements off first.
+fn wrapped(e: &mut Expander<'_, '_>, x: &V, dim: usize, (before, after): (&Expr, &Expr)) -> Result<V, Error> {
+    let zero = Expr::Int(0);
+    let cut = |n: &Expr| Expr::Int(n.as_int().map_or(0, |n| n.saturating_neg().max(0)));
     let end = expr::sub(x.dim(dim), cut(after));
     let kept = e.slice(x, dim, &cut(before), &end, 1)?;
     let size = kept.dim(dim);
-    let (before, after) = (before.max(0), after.max(0));
+    let grown = |n: &Expr| n.as_int().map_or_else(|| n.clone(), |n| Expr::Int(n.max(0)));
+    let (before, after) = (grown(before), grown(after));
     let message = format!("circular padding ({before}, {after}) of a dimension of size {size}");
-    let reach = before.max(after);
-    match size.as_int() {
-        Some(size) if reach > size => return Err(Error::shape("pad", message)),
-        Some(_) => {}
-        None => e.require(Cmp::Ge, &size, &Expr::Int(reach), message)?,
-    }
+    within(e, &before, &size, &message)?;
+    within(e, &after, &size, &message)?;
     let mut parts = Vec::new();
-    if before > 0 {
-        parts.push(e.slice(&kept, dim, &expr::sub(size.clone(), Expr::Int(before)), &size, 1)?);
+    if before != zero {
+        parts.push(e.slice(&kept, dim, &expr::sub(size.clone(), before), &size, 1)?);
     }
     parts.push(kept.clone());
-    if after > 0 {
-        parts.push(e.slice(&kept, dim, &Expr::Int(0), &Expr::Int(after), 1)?);
+    if after != zero {
+        parts.push(e.slice(&kept, dim, &zero, &after, 1)?);
     }
     e.cat(&parts, dim)
 }
@@ -246,53 +256,42 @@ fn border(
     (before, after): (&Expr, &Expr),
     mode: &str,
 ) -> Result<V, Error> {
-    let (Some(before), Some(after)) = (before.as_int(), after.as_int()) else {
-        return Err(Error::unsupported(format!("{mode} padding of a symbolic size")));
-    };
-    if before == 0 && after == 0 {
+    let (zero, unit) = (Expr::Int(0), Expr::Int(1));
+    if *before == zero && *after == zero {
         return Ok(x.clone());
     }
     if mode == "circular" {
-        return wrapped(e, x, dim, before, after);
+        return wrapped(e, x, dim, (before, after));
     }
-    let Some(size) = x.dim(dim).as_int() else {
-        return Err(Error::unsupported(format!("{mode} padding of a dimension of symbolic size {}", x.dim(dim))));
-    };
-    if before < 0 || after < 0 {
-        return Err(Error::unsupported(format!("{mode} padding of a negative size")));
-    }
-    let limit = if mode == "reflect" { size - 1 } else { i64::MAX };
-    if before > limit || after > limit || size == 0 {
-        return Err(Error::shape("pad", format!("{mode} padding ({before}, {after}) of a dimension of size {size}")));
-    }
-    let mut parts = Vec::new();
-    let mut edge = |e: &mut Expander<'_, '_>, count: i64, is_first: bool| -> Result<(), Error> {
-        if count == 0 {
-            return Ok(());
+    let size = x.dim(dim);
+    let message = format!("{mode} padding ({before}, {after}) of a dimension of size {size}");
+    let last = expr::sub(size.clone(), unit.clone());
+    let limit = if mode == "reflect" { last.clone() } else { Expr::Int(i64::MAX) };
+    within(e, &zero, &last, &message)?;
+    let mut parts = vec![x.clone()];
+    for (count, is_first) in [(before, true), (after, false)] {
+        within(e, count, &limit, &message)?;
+        if *count == zero {
+            continue;
         }
         let (from, to) = match (mode, is_first) {
-            ("reflect", true) => (1, count + 1),
-            ("reflect", false) => (size - 1 - count, size - 1),
-            (_, true) => (0, 1),
-            (_, false) => (size - 1, size),
+            ("reflect", true) => (unit.clone(), expr::add([count.clone(), unit.clone()])),
+            ("reflect", false) => (expr::sub(last.clone(), count.clone()), last.clone()),
+            (_, true) => (zero.clone(), unit.clone()),
+            (_, false) => (last.clone(), size.clone()),
         };
-        let part = e.slice(x, dim, &Expr::Int(from), &Expr::Int(to), 1)?;
-        parts.push(match mode {
-            "reflect" => e.flip(&part, &[dim])?,
-            _ => {
-                let mut shape = x.shape.clone();
-                if let Some(size) = shape.get_mut(dim) {
-                    *size = Expr::Int(count);
-                }
-                e.expand_to(&part, &shape)?
+        let part = e.slice(x, dim, &from, &to, 1)?;
+        let part = if mode == "reflect" {
+            e.flip(&part, &[dim])?
+        } else {
+            let mut shape = x.shape.clone();
+            if let Some(size) = shape.get_mut(dim) {
+                *size = count.clone();
             }
-        });
-        Ok(())
-    };
-    edge(e, before, true)?;
-    let split = usize::from(before > 0);
-    edge(e, after, false)?;
-    parts.insert(split, x.clone());
+            e.expand_to(&part, &shape)?
+        };
+        if is_first { parts.insert(0, part) } else { parts.push(part) }
+    }
     e.cat(&parts, dim)
 }
 

@@ -189,20 +189,3 @@ pub(super) fn logspace(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let y = e.call1("aten.pow.Scalar", vec![Arg::from(base), line.arg()], &[], DType::F64, &shape)?;
     one(e.to_dtype(&y, dtype)?)
 }
-
-/// `hann_window(n)`: `1/2 - 1/2·cos(2πk/n)`, over `n - 1` where it is not periodic.
-pub(super) fn hann_window(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let (dtype, _) = e.result(b, 0)?;
-    let n = b.int("window_length")?;
-    if n <= 1 {
-        return filled(e, b, Arg::Int(1));
-    }
-    let is_periodic = !b.has("periodic") || b.bool("periodic")?;
-    let period = if is_periodic { n } else { n - 1 };
-    let k = e.iota(&Expr::Int(n), DType::F64)?;
-    let angle = e.mul(&k, std::f64::consts::TAU / period as f64)?;
-    let y = e.unary_float("cos", &angle)?;
-    let y = e.mul(&y, -0.5)?;
-    let y = e.add(&y, 0.5)?;
-    one(e.to_dtype(&y, dtype)?)
-}

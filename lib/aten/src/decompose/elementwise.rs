@@ -444,3 +444,26 @@ pub(super) fn is_finite(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let size = e.unary("abs", &x)?;
     one(e.compare("lt", &size, f64::INFINITY)?)
 }
+
+/// `bitwise_and`, `bitwise_or`, `bitwise_xor` and shifts of a number and a tensor.
+pub(super) fn of_number(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (n, x) = (e.operand(b, "self")?, e.tensor(b, "other")?);
+    let (dtype, _) = e.result(b, 0)?;
+    let n = e.lift(&n, dtype)?;
+    let op = b.op().replace(".Scalar_Tensor", ".Tensor");
+    one(e.call1(&op, vec![n.arg(), x.arg()], &[], dtype, &x.shape)?)
+}
+
+/// `_add_relu`: `max(self + alpha·other, 0)`.
+pub(super) fn add_relu(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (x, y) = (e.tensor(b, "self")?, e.operand(b, "other")?);
+    let alpha = b.scalar("alpha")?.clone();
+    let y = if alpha == Arg::Int(1) {
+        y
+    } else {
+        let y = e.lift(&y, x.dtype)?;
+        O::T(e.mul(&y, &alpha)?)
+    };
+    let sum = e.add(&x, y)?;
+    one(e.unary("relu", &sum)?)
+}

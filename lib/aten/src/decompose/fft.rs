@@ -237,7 +237,15 @@ fn resized(e: &mut Expander<'_, '_>, x: &V, dim: usize, size: &Expr) -> Result<V
             }
             e.pad(x, &pads, Arg::Int(0))
         }
-        _ => Err(Error::unsupported(format!("a transform of {size} elements of a dimension of {old}"))),
+        _ => {
+            // Which of both it is the symbols may hide: padded as far as it lacks, then cut.
+            let mut pads = vec![(Expr::Int(0), Expr::Int(0)); x.rank()];
+            if let Some(pad) = pads.get_mut(dim) {
+                pad.1 = expr::max([expr::sub(size.clone(), old), Expr::Int(0)]);
+            }
+            let x = e.pad(x, &pads, Arg::Int(0))?;
+            e.slice(&x, dim, &Expr::Int(0), size, 1)
+        }
     }
 }
 
@@ -483,9 +491,7 @@ pub(super) fn istft(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     if is_flat {
         x = x.map(&mut |v| e.unsqueeze(v, 0))?;
     }
-    let Some(frames) = x.re.dim(2).as_int() else {
-        return Err(Error::unsupported(format!("istft of {} frames", x.re.dim(2))));
-    };
+    let frames = x.re.dim(2);
     let x = x.map(&mut |v| e.permute(v, &[0, 2, 1]))?;
     let scale = if b.bool("normalized")? { Scale::Root } else { Scale::Whole };
     let onesided = match b.arg("onesided")? {
@@ -507,28 +513,32 @@ pub(super) fn istft(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         Some(w) => w.re,
         None => e.full(&[Expr::Int(n)], dtype, Arg::Int(1))?,
     };
-    let total = exact(b.op(), hop.checked_mul(frames - 1).and_then(|t| t.checked_add(n)))?;
+    let steps = expr::sub(frames.clone(), Expr::Int(1));
+    let total = expr::add([expr::mul([steps, Expr::Int(hop)]), Expr::Int(n)]);
     let square = e.mul(&w, &w)?;
-    let square = e.expand_to(&square, &[Expr::Int(1), Expr::Int(frames), Expr::Int(n)])?;
-    let envelope = overlap(e, &square, hop, total)?;
-    let padding = if b.bool("center")? { n / 2 } else { 0 };
-    let length = b.int_or("length")?;
-    let end = length.map_or(total - padding, |l| padding + l);
+    let square = e.expand_to(&square, &[Expr::Int(1), frames, Expr::Int(n)])?;
+    let envelope = overlap(e, &square, hop, &total)?;
+    let padding = Expr::Int(if b.bool("center")? { n / 2 } else { 0 });
+    let end = match b.int_or("length")? {
+        Some(length) => expr::add([padding.clone(), Expr::Int(length)]),
+        None => expr::sub(total.clone(), padding.clone()),
+    };
+    let reach = expr::min([end.clone(), total.clone()]);
+    let missing = expr::sub(end, reach.clone());
     let y = y.map(&mut |v| {
         let v = e.mul(v, &w)?;
-        let v = overlap(e, &v, hop, total)?;
-        let reach = end.min(total);
-        let v = e.slice(&v, 1, &Expr::Int(padding), &Expr::Int(reach), 1)?;
-        let divisor = e.slice(&envelope, 1, &Expr::Int(padding), &Expr::Int(reach), 1)?;
+        let v = overlap(e, &v, hop, &total)?;
+        let v = e.slice(&v, 1, &padding, &reach, 1)?;
+        let divisor = e.slice(&envelope, 1, &padding, &reach, 1)?;
         let v = e.div(&v, &divisor)?;
-        let v = e.pad(&v, &[(Expr::Int(0), Expr::Int(0)), (Expr::Int(0), Expr::Int(end - reach))], Arg::Int(0))?;
+        let v = e.pad(&v, &[(Expr::Int(0), Expr::Int(0)), (Expr::Int(0), missing.clone())], Arg::Int(0))?;
         if is_flat { e.squeeze(&v, 0) } else { Ok(v) }
     })?;
     if wanted.is_complex() { complex_result(e, b, &y) } else { real_result(e, b, &y.re) }
 }
 
 /// Frames `[B, frames, n]` added where they lie, one every `hop` of `total` places.
-fn overlap(e: &mut Expander<'_, '_>, x: &V, hop: i64, total: i64) -> Result<V, Error> {
+fn overlap(e: &mut Expander<'_, '_>, x: &V, hop: i64, total: &Expr) -> Result<V, Error> {
     let start = e.iota(&x.dim(1), DType::I64)?;
     let start = e.mul(&start, hop)?;
     let start = e.unsqueeze(&start, 1)?;
@@ -537,7 +547,7 @@ fn overlap(e: &mut Expander<'_, '_>, x: &V, hop: i64, total: i64) -> Result<V, E
     let index = e.view(&index, &[Expr::Int(1), Expr::Int(-1)])?;
     let flat = e.view(x, &[x.dim(0), index.dim(1)])?;
     let index = e.expand_to(&index, &flat.shape)?;
-    let shape = [x.dim(0), Expr::Int(total)];
+    let shape = [x.dim(0), total.clone()];
     let zeros = e.full(&shape, x.dtype, Arg::Int(0))?;
     let args = vec![zeros.arg(), Arg::Int(1), index.arg(), flat.arg()];
     e.call1("aten.scatter_add.default", args, &[], x.dtype, &shape)

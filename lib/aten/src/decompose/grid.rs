@@ -1,10 +1,9 @@
 //! Sampling a picture at places given by another tensor.
 
-use super::exact;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
-use crate::value::V;
+use crate::value::{V, size_arg};
 use m2m_record::{Arg, DType};
 use m2m_tensor::{Expr, expr};
 
@@ -123,33 +122,49 @@ fn bilinear(e: &mut Expander<'_, '_>, picture: &V, x: (&V, i64), y: (&V, i64)) -
     sum.ok_or_else(|| Error::unsupported("four neighbours"))
 }
 
-/// `affine_grid_generator(theta [N, 2, 3], size [N, C, H, W])`: `grid[n, i, j] = theta[n] @ (x_j, y_i, 1)`.
+/// Places -1 to 1 of `count` elements' centres, or of their outer edges; 0 of one.
+fn centres(e: &mut Expander<'_, '_>, count: &Expr, dtype: DType, align: bool) -> Result<V, Error> {
+    let line = if let Some(count) = count.as_int() {
+        let (low, high) = if count > 1 { (-1.0, 1.0) } else { (0.0, 0.0) };
+        let args = vec![Arg::from(low), Arg::from(high), Arg::Int(count)];
+        let line =
+            e.call1("aten.linspace.default", args, &[("dtype", Arg::DType(dtype))], dtype, &[Expr::Int(count)])?;
+        return if align { Ok(line) } else { e.mul(&line, (count - 1) as f64 / count as f64) };
+    } else {
+        let last = expr::sub(count.clone(), Expr::Int(1));
+        let i = e.iota(count, dtype)?;
+        let twice = e.mul(&i, 2.0)?;
+        e.sub(&twice, &size_arg(&last))?
+    };
+    let steps = if align { expr::max([expr::sub(count.clone(), Expr::Int(1)), Expr::Int(1)]) } else { count.clone() };
+    e.div(&line, &size_arg(&steps))
+}
+
+/// `affine_grid_generator(theta [N, 2, 3], size [N, C, H, W])`: `grid[n, i, j] = theta[n] @ (x_j, y_i, 1)`; with `theta
+/// [N, 3, 4]` and `size [N, C, D, H, W]` the same of a volume.
 pub(super) fn affine_grid(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let theta = e.tensor(b, "theta")?;
     let (dtype, shape) = e.result(b, 0)?;
     let align = b.bool("align_corners")?;
-    let (Some(h), Some(w), 4) = (shape.get(1).and_then(Expr::as_int), shape.get(2).and_then(Expr::as_int), shape.len())
-    else {
-        return Err(Error::unsupported("affine_grid_generator of a volume or of symbolic sizes"));
+    let spatial = match shape.as_slice() {
+        [_, spatial @ .., _] if [2, 3].contains(&spatial.len()) => spatial.to_vec(),
+        _ => return Err(Error::shape(b.op(), format!("a result of rank {}; expected 4 or 5", shape.len()))),
     };
-    let places = exact(b.op(), h.checked_mul(w))?;
+    let rank = spatial.len();
     let wide = e.widen(&theta)?;
-    let ones = e.full(&[Expr::Int(h), Expr::Int(w)], wide.dtype, Arg::Int(1))?;
+    let ones = e.full(&spatial, wide.dtype, Arg::Int(1))?;
     let mut base = Vec::new();
-    for (count, dim) in [(w, 1), (h, 0)] {
-        let kwargs = [("dtype", Arg::DType(wide.dtype))];
-        let (low, high) = if count > 1 { (-1.0, 1.0) } else { (0.0, 0.0) };
-        let args = vec![Arg::from(low), Arg::from(high), Arg::Int(count)];
-        let line = e.call1("aten.linspace.default", args, &kwargs, wide.dtype, &[Expr::Int(count)])?;
-        let line = if align { line } else { e.mul(&line, (count - 1) as f64 / count as f64)? };
-        let line = e.along(&line, dim, 2)?;
-        let plane = e.expand_to(&line, &ones.shape)?;
-        base.push(e.unsqueeze(&plane, 2)?);
+    for (dim, count) in spatial.iter().enumerate().rev() {
+        let line = centres(e, count, wide.dtype, align)?;
+        let line = e.along(&line, dim, rank)?;
+        let all = e.expand_to(&line, &spatial)?;
+        base.push(e.unsqueeze(&all, rank)?);
     }
-    base.push(e.unsqueeze(&ones, 2)?);
-    let base = e.cat(&base, 2)?;
-    let base = e.view(&base, &[Expr::Int(1), Expr::Int(places), Expr::Int(3)])?;
-    let base = e.expand_to(&base, &[theta.dim(0), Expr::Int(places), Expr::Int(3)])?;
+    base.push(e.unsqueeze(&ones, rank)?);
+    let base = e.cat(&base, rank)?;
+    let (places, width) = (expr::mul(spatial), base.dim(rank));
+    let base = e.view(&base, &[Expr::Int(1), places.clone(), width.clone()])?;
+    let base = e.expand_to(&base, &[theta.dim(0), places, width])?;
     let turned = e.transpose(&wide, 1, 2)?;
     let y = e.bmm(&base, &turned)?;
     let y = e.view(&y, &shape)?;

@@ -10,7 +10,7 @@ use crate::infer::numel;
 use crate::promote::real_of;
 use crate::value::{O, V, size_arg};
 use m2m_record::{Arg, DType};
-use m2m_tensor::Expr;
+use m2m_tensor::{Expr, expr};
 
 /// An argument as a float, widened.
 fn float(e: &mut Expander<'_, '_>, b: &Bound<'_>, name: &str) -> Result<V, Error> {
@@ -73,25 +73,47 @@ pub(super) fn dist(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 pub(super) fn pdist(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = float(e, b, "self")?;
     let (dtype, shape) = e.result(b, 0)?;
-    let Some(rows) = x.dim(0).as_int() else {
-        return Err(Error::unsupported(format!("{} of a symbolic number of rows", b.op())));
-    };
     if numel(&shape) == Expr::Int(0) {
         return one(e.full(&shape, dtype, Arg::Int(0))?);
     }
-    let pairs = [Expr::Int(2), numel(&shape)];
-    let args = vec![Arg::Int(rows), Arg::Int(rows), Arg::Int(1)];
-    let kwargs = [("dtype", Arg::DType(DType::I64))];
-    let pairs = e.call1("aten.triu_indices.default", args, &kwargs, DType::I64, &pairs)?;
-    let mut sides = Vec::new();
-    for k in 0..2 {
-        let index = e.select(&pairs, 0, &Expr::Int(k))?;
-        sides.push(e.index_select(&x, 0, &index)?);
-    }
-    let [x, y] = sides.as_slice() else { return Err(Error::shape(b.op(), "two rows")) };
-    let d = e.sub(x, y)?;
+    let (first, second) = match x.dim(0) {
+        Expr::Int(rows) => {
+            let args = vec![Arg::Int(rows), Arg::Int(rows), Arg::Int(1)];
+            let kwargs = [("dtype", Arg::DType(DType::I64))];
+            let pairs = [Expr::Int(2), numel(&shape)];
+            let pairs = e.call1("aten.triu_indices.default", args, &kwargs, DType::I64, &pairs)?;
+            (e.select(&pairs, 0, &Expr::Int(0))?, e.select(&pairs, 0, &Expr::Int(1))?)
+        }
+        rows => pairs(e, &rows, &numel(&shape))?,
+    };
+    let (x, y) = (e.index_select(&x, 0, &first)?, e.index_select(&x, 0, &second)?);
+    let d = e.sub(&x, &y)?;
     let d = norm(e, &d, b.float("p")?, &[1], false)?;
     one(e.to_dtype(&d, dtype)?)
+}
+
+/// Rows and columns of the triangle above the diagonal of a square of `n` rows, of which `count` elements there are. From its
+/// end element `r` is in row `n - 2 - i` for the greatest `i` with `i·(i+1)/2 <= r`: in `f64`, exact for 2^25 rows.
+fn pairs(e: &mut Expander<'_, '_>, n: &Expr, count: &Expr) -> Result<(V, V), Error> {
+    let k = e.iota(count, DType::I64)?;
+    let most = e.full(&[], DType::I64, size_arg(&expr::sub(count.clone(), Expr::Int(1))))?;
+    let from_end = e.sub(&most, &k)?;
+    let wide = e.to_dtype(&from_end, DType::F64)?;
+    let root = e.mul(&wide, 8.0)?;
+    let root = e.add(&root, 1.0)?;
+    let root = e.unary_float("sqrt", &root)?;
+    let i = e.sub(&root, 1.0)?;
+    let i = e.mul(&i, 0.5)?;
+    let i = e.unary("floor", &i)?;
+    let i = e.to_dtype(&i, DType::I64)?;
+    let next = e.add(&i, 1i64)?;
+    let before = e.mul(&i, &next)?;
+    let args = vec![before.arg(), Arg::Int(1)];
+    let before = e.call1("aten.bitwise_right_shift.Tensor_Scalar", args, &[], DType::I64, &i.shape)?;
+    let last = e.full(&[], DType::I64, size_arg(&expr::sub(n.clone(), Expr::Int(1))))?;
+    let row = e.sub(&last, &next)?;
+    let column = e.sub(&from_end, &before)?;
+    Ok((row, e.sub(&last, &column)?))
 }
 
 /// `triplet_margin_loss`: `max(d(anchor, positive) - d(anchor, negative) + margin, 0)` with pairwise distances; with

@@ -364,3 +364,16 @@ pub(super) fn vecdot(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let z = e.sum(&z, &[dim], false)?;
     one(e.to_dtype(&z, dtype)?)
 }
+
+/// `_addmm_activation(self, mat1, mat2, beta, alpha, use_gelu)`: `relu` of `addmm`, or `gelu` by its tangent.
+pub(super) fn add_product_activation(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let (dtype, shape) = e.result(b, 0)?;
+    let args = ["self", "mat1", "mat2"].map(|name| b.arg(name).cloned());
+    let args = args.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let factors = [("beta", b.arg("beta")?.clone()), ("alpha", b.arg("alpha")?.clone())];
+    let y = e.call1("aten.addmm.default", args, &factors, dtype, &shape)?;
+    if !b.bool("use_gelu")? {
+        return one(e.unary("relu", &y)?);
+    }
+    one(e.call1("aten.gelu.default", vec![y.arg()], &[("approximate", Arg::from("tanh"))], dtype, &shape)?)
+}

@@ -5,9 +5,8 @@
 
 use super::complex::Pair;
 use super::matmul::product;
-use super::pieces;
 use super::reduce::vector_norm;
-use super::solve::{all, eye, given, least, matrices, split, thin, transposed, with};
+use super::solve::{all, eye, given, matrices, split, thin, transposed, with};
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -233,11 +232,7 @@ pub(super) fn cond(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 fn tolerance(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V, s: &V) -> Result<V, Error> {
     let (_, rows, cols) = split(a);
     let epsilon = if s.dtype == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
-    let largest = match (rows.as_int(), cols.as_int()) {
-        (Some(m), Some(n)) => Expr::Int(m.max(n)),
-        _ if rows == cols => rows,
-        _ => return Err(Error::unsupported(format!("{} of symbolic sizes", b.op()))),
-    };
+    let largest = expr::max([rows, cols]);
     let number = |e: &Expander<'_, '_>, name: &str| -> Result<Option<O>, Error> {
         if !b.has(name) || *b.arg(name)? == Arg::Null { Ok(None) } else { e.operand(b, name).map(Some) }
     };
@@ -333,8 +328,18 @@ pub(super) fn diagonal(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.call1("aten.diagonal.default", args, &[], dtype, &shape)?)
 }
 
-/// `linalg_vander(x [*, n], N)`: `[*, n, N]` with `x^j` in column `j`, as products of so many `x`.
+/// `linalg_vander(x [*, n], N)`: `[*, n, N]` with `x^j` in column `j`, as products of so many `x`; `vander(x [n], N, increasing)`
+/// the same, or with the last column first.
 pub(super) fn vander(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let y = powers(e, b)?;
+    if !b.has("increasing") || b.bool("increasing")? {
+        return one(y);
+    }
+    let last = y.from_end(1)?;
+    one(e.flip(&y, &[last])?)
+}
+
+fn powers(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Result<V, Error> {
     let x = e.tensor(b, "x")?;
     let (dtype, shape) = e.result(b, 0)?;
     let x = e.to_dtype(&x, dtype)?;
@@ -346,14 +351,14 @@ pub(super) fn vander(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     first.push(Expr::Int(1));
     let unit = e.full(&first, dtype, Arg::Int(1))?;
     if count == Expr::Int(1) {
-        return one(unit);
+        return Ok(unit);
     }
     let column = e.unsqueeze(&x, last)?;
     let mut wide = x.shape.clone();
     wide.push(expr::sub(count, Expr::Int(1)));
     let wide = e.expand_to(&column, &wide)?;
     let powers = e.call1("aten.cumprod.default", vec![wide.arg(), Arg::Int(last as i64)], &[], dtype, &wide.shape)?;
-    one(e.cat(&[unit, powers], last)?)
+    e.cat(&[unit, powers], last)
 }
 
 /// `linalg_tensorsolve(A, B, dims)`: `X` with `tensordot(A, X) = B`: both flattened, `A` to a square matrix, after `dims` of
@@ -391,42 +396,44 @@ pub(super) fn qr(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     e.call("aten.linalg_qr.default", vec![a.arg(), Arg::from(mode)], &[], types)
 }
 
-/// The product of the reflections `I - tau[i] · v[i] @ v[i]^H` and `x`, the last reflection first, or the first one of the
-/// adjoint ones. Column `i` of `packed` holds `v[i]` below its diagonal, which stands for 1; what is above stands for 0.
-fn reflected(
-    e: &mut Expander<'_, '_>,
-    b: &Bound<'_>,
-    (packed, tau): (&V, &V),
-    x: V,
-    is_adjoint: bool,
-) -> Result<V, Error> {
+/// The product `Q` of the reflections `I - tau[i] · v[i] @ v[i]^H`, or its adjoint, and `x`. Column `i` of `packed` holds `v[i]`
+/// below its diagonal, which stands for 1; what is above stands for 0. With all vectors in `V`, `Q = I - V @ T @ V^H` for
+/// `T = (I + D @ U)^-1 @ D`, where `D` is the diagonal of `tau` and `U` what `V^H @ V` has above its own (Puglisi, 1992).
+fn reflected(e: &mut Expander<'_, '_>, (packed, tau): (&V, &V), x: V, is_adjoint: bool) -> Result<V, Error> {
     let (rows, cols) = (packed.from_end(2)?, packed.from_end(1)?);
     let last = tau.from_end(1)?;
-    let Some(count) = tau.dim(last).as_int() else {
-        return Err(Error::unsupported(format!("{} of {} reflections", b.op(), tau.dim(last))));
-    };
+    let count = tau.dim(last);
     let below = e.call1("aten.tril.default", vec![packed.arg(), Arg::Int(-1)], &[], packed.dtype, &packed.shape)?;
     let (row, col) = (e.iota(&packed.dim(rows), DType::I64)?, e.iota(&packed.dim(cols), DType::I64)?);
     let row = e.unsqueeze(&row, 1)?;
     let is_on = e.compare("eq", &row, &col)?;
     let unit = e.full(&[], packed.dtype, Arg::Int(1))?;
     let vectors = e.select_where(&is_on, &unit, &below)?;
-    let tau = if is_adjoint && tau.dtype.is_complex() { e.unary("conj_physical", tau)? } else { tau.clone() };
-    let count = pieces(b.op(), count)?;
-    let order: Vec<i64> = if is_adjoint { (0..count).collect() } else { (0..count).rev().collect() };
-    let mut y = x;
-    for k in order {
-        let (from, to) = (Expr::Int(k), Expr::Int(k + 1));
-        let v = e.slice(&vectors, cols, &from, &to, 1)?;
-        let factor = e.slice(&tau, last, &from, &to, 1)?;
-        let factor = e.unsqueeze(&factor, last)?;
-        let turned = adjoint(e, &v)?;
-        let inner = product(e, &turned, &y)?;
-        let step = product(e, &v, &inner)?;
-        let step = e.mul(&step, &factor)?;
-        y = e.sub(&y, &step)?;
-    }
-    Ok(y)
+    let vectors = e.slice(&vectors, cols, &Expr::Int(0), &count, 1)?;
+    let turned = adjoint(e, &vectors)?;
+    let gram = product(e, &turned, &vectors)?;
+    let above = e.call1("aten.triu.default", vec![gram.arg(), Arg::Int(1)], &[], gram.dtype, &gram.shape)?;
+    let scale = e.unsqueeze(tau, last + 1)?;
+    let scaled = e.mul(&above, &scale)?;
+    let inner = product(e, &turned, &x)?;
+    let inner = if is_adjoint {
+        // T^H = D^H @ (I + D @ U)^-H, whose factor is lower triangular.
+        let factor = adjoint(e, &scaled)?;
+        let solved = unit_triangular(e, &factor, &inner, false)?;
+        let scale = if tau.dtype.is_complex() { e.unary("conj_physical", &scale)? } else { scale };
+        e.mul(&solved, &scale)?
+    } else {
+        let inner = e.mul(&inner, &scale)?;
+        unit_triangular(e, &scaled, &inner, true)?
+    };
+    let step = product(e, &vectors, &inner)?;
+    e.sub(&x, &step)
+}
+
+/// `X` with `(I + a) @ X = x`, of which `a` has only what is on one side of its diagonal.
+fn unit_triangular(e: &mut Expander<'_, '_>, a: &V, x: &V, is_upper: bool) -> Result<V, Error> {
+    let kwargs = [("upper", Arg::Bool(is_upper)), ("left", Arg::Bool(true)), ("unitriangular", Arg::Bool(true))];
+    e.call1("aten.linalg_solve_triangular.default", vec![a.arg(), x.arg()], &kwargs, x.dtype, &x.shape)
 }
 
 /// `linalg_householder_product(A [*, m, n], tau [*, k])`, `orgqr`: the first `n` columns of the product of the reflections.
@@ -437,7 +444,7 @@ pub(super) fn householder(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let unit = eye(e, &rows, packed.dtype)?;
     let unit = e.slice(&unit, 1, &Expr::Int(0), &cols, 1)?;
     let unit = e.expand_to(&unit, &packed.shape)?;
-    one(reflected(e, b, (&packed, &tau), unit, false)?)
+    one(reflected(e, (&packed, &tau), unit, false)?)
 }
 
 /// `ormqr(A, tau, C, left, transpose)`: the product of the reflections, or its adjoint, and `C`; from the right as the
@@ -446,10 +453,10 @@ pub(super) fn ormqr(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (packed, tau, x) = (matrices(e, b)?, e.tensor(b, "input2")?, e.tensor(b, "input3")?);
     let turns = b.bool("transpose")?;
     if b.bool("left")? {
-        return one(reflected(e, b, (&packed, &tau), x, turns)?);
+        return one(reflected(e, (&packed, &tau), x, turns)?);
     }
     let x = adjoint(e, &x)?;
-    let y = reflected(e, b, (&packed, &tau), x, !turns)?;
+    let y = reflected(e, (&packed, &tau), x, !turns)?;
     one(adjoint(e, &y)?)
 }
 
@@ -462,10 +469,8 @@ pub(super) fn complex_eigenvalues(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V
     given(e, b, &[&w])
 }
 
-/// Whether the smaller size of matrices is known, in which case their singular values are counted.
+/// `linalg_svdvals` of complex matrices.
 pub(super) fn complex_singular(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V) -> Results {
-    let (_, rows, cols) = split(a);
-    least(b.op(), &rows, &cols)?;
     if b.op() != "aten.linalg_svdvals.default" {
         return Err(Error::unsupported(format!("{} of {} matrices with singular vectors", b.op(), a.dtype)));
     }

@@ -31,6 +31,7 @@ mod pool;
 mod prims;
 mod quantile;
 mod quantized;
+mod quantized_rows;
 mod random;
 mod recurrent;
 mod reduce;
@@ -47,6 +48,7 @@ mod table;
 mod torchao;
 mod unique;
 mod view;
+mod window;
 
 pub(crate) use norm::train_instance_norm;
 pub(crate) use scatter::put_slice;

@@ -109,11 +109,12 @@ pub(super) fn choose(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 /// `fake_quantize…`: `(clamp(round(x/scale) + zero_point) - zero_point)·scale`, with one scale or one along `axis`, each
 /// a number or a tensor; with a mask of what the clamp left alone where the operator gives one.
 pub(super) fn fake_quantize(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let x = e.tensor(b, "self")?;
+    let x = e.tensor(b, if b.has("self") { "self" } else { "input" })?;
     let (dtype, _) = e.result(b, 0)?;
     let wide = e.widen(&x)?;
     let (low, high) = (b.int("quant_min")?, b.int("quant_max")?);
-    let (Some(scale), Some(zero)) = (parameter(e, b, "scale", &x)?, parameter(e, b, "zero_point", &x)?) else {
+    let (scale, zero) = names(b);
+    let (Some(scale), Some(zero)) = (parameter(e, b, scale, &x)?, parameter(e, b, zero, &x)?) else {
         return Err(Error::unsupported(format!("{} without a scale", b.op())));
     };
     let inverse = match &scale {

@@ -45,6 +45,23 @@ pub(super) fn rnn(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     layers(e, b, cell)
 }
 
+/// `lstm_cell`, `gru_cell`, `rnn_tanh_cell`, `rnn_relu_cell`: one step of a layer.
+pub(super) fn cell(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let cell = match b.op() {
+        "aten.lstm_cell.default" => Cell::Lstm,
+        "aten.gru_cell.default" => Cell::Gru,
+        "aten.rnn_relu_cell.default" => Cell::Relu,
+        _ => Cell::Tanh,
+    };
+    let states = if cell == Cell::Lstm { e.tensors(b, "hx")? } else { vec![e.tensor(b, "hx")?] };
+    let (x, input, hidden) = (e.tensor(b, "input")?, e.tensor(b, "w_ih")?, e.tensor(b, "w_hh")?);
+    let bias = e.opt_tensor(b, "b_ih")?.zip(e.opt_tensor(b, "b_hh")?);
+    [&x, &input, &hidden].into_iter().chain(&states).try_for_each(|v| need_rank(b.op(), v, 1))?;
+    let weights = Weights { input: &input, hidden: &hidden, bias: bias.as_ref().map(|(i, h)| (i, h)) };
+    let now = affine(e, &x, &input, weights.bias.map(|(b, _)| b))?;
+    Ok(step(e, cell, &now, &states, &weights)?.into_iter().map(Some).collect())
+}
+
 fn layers(e: &mut Expander<'_, '_>, b: &Bound<'_>, cell: Cell) -> Results {
     let mut x = e.tensor(b, "input")?;
     let dropout = if b.bool("train")? { b.float("dropout")? } else { 0.0 };

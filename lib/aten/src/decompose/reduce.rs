@@ -28,10 +28,10 @@ pub(super) fn extreme_all(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.extreme(op, &x, &dims, false)?)
 }
 
-/// `aminmax(dim, keepdim)`: both extremes.
+/// `aminmax(dim, keepdim)`, `_aminmax`: both extremes.
 pub(super) fn aminmax(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
-    let dims = match b.int_or("dim")? {
+    let dims = match if b.has("dim") { b.int_or("dim")? } else { None } {
         Some(dim) => e.dims(b.op(), Some(&[dim]), &x)?,
         None => e.dims(b.op(), None, &x)?,
     };

@@ -150,7 +150,10 @@ pub(super) fn take_along_dim(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results
 
 /// `isin(elements, test)`: whether any test element is equal.
 pub(super) fn isin(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let (x, t) = (e.tensor(b, "elements")?, e.tensor(b, "test_elements")?);
+    let x = e.operand(b, if b.has("elements") { "elements" } else { "element" })?;
+    let t = e.operand(b, if b.has("test_elements") { "test_elements" } else { "test_element" })?;
+    let dtype = e.promote(&[&x, &t])?;
+    let (x, t) = (e.lift(&x, dtype)?, e.lift(&t, dtype)?);
     let wide = e.unsqueeze(&x, x.rank())?;
     let t = e.view(&t, &[Expr::Int(-1)])?;
     let y = e.compare("eq", &wide, &t)?;
@@ -238,9 +241,9 @@ pub(super) fn masked_put(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.call1("aten.index_put.default", args, &[], x.dtype, &x.shape)?)
 }
 
-/// `nonzero_numpy`: the places of true elements, a vector for each dimension.
+/// `nonzero_numpy`, `where(condition)`: the places of true elements, a vector for each dimension.
 pub(super) fn nonzero_each(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
-    let x = e.tensor(b, "self")?;
+    let x = e.tensor(b, if b.has("self") { "self" } else { "condition" })?;
     let x = if x.rank() == 0 { e.view(&x, &[Expr::Int(1)])? } else { x };
     let (dtype, shape) = e.result(b, 0)?;
     let rank = i64::try_from(x.rank()).unwrap_or(i64::MAX);

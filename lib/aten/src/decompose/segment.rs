@@ -4,7 +4,7 @@ use super::exact;
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
-use crate::value::V;
+use crate::value::{V, size_arg};
 use m2m_record::{Arg, DType};
 use m2m_tensor::{Expr, expr};
 
@@ -27,29 +27,31 @@ pub(super) fn col2im(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let x = e.tensor(b, "self")?;
     let (dtype, shape) = e.result(b, 0)?;
     let (kernel, dilation) = (b.ints("kernel_size")?, b.ints("dilation")?);
-    let (padding, stride, size) = (b.ints("padding")?, b.ints("stride")?, b.ints("output_size")?);
+    let (padding, stride, size) = (b.ints("padding")?, b.ints("stride")?, e.sizes(b, "output_size")?);
     let mut places = Vec::new();
     let mut padded = Vec::new();
     for k in 0..2 {
         let get = |v: &[i64]| v.get(k).copied().ok_or_else(|| Error::shape(b.op(), "two numbers for each dimension"));
-        let (n, kern, dil, pad, step) = (get(&size)?, get(&kernel)?, get(&dilation)?, get(&padding)?, get(&stride)?);
-        let wide = exact(b.op(), pad.checked_mul(2).and_then(|p| p.checked_add(n)))?;
-        let reach = exact(b.op(), kern.checked_sub(1).and_then(|k| k.checked_mul(dil)))?;
-        let room = exact(b.op(), wide.checked_sub(reach).and_then(|r| r.checked_sub(1)))?;
-        let windows = room / step.max(1) + 1;
+        let (kern, dil, pad, step) = (get(&kernel)?, get(&dilation)?, get(&padding)?, get(&stride)?);
+        let n = size.get(k).cloned().ok_or_else(|| Error::shape(b.op(), "two sizes of the picture"))?;
+        let margin = exact(b.op(), pad.checked_mul(2))?;
+        let wide = expr::add([n.clone(), Expr::Int(margin)]);
+        let reach = exact(b.op(), kern.checked_sub(1).and_then(|k| k.checked_mul(dil)?.checked_add(1)))?;
+        let room = expr::sub(wide.clone(), Expr::Int(reach));
+        let windows = expr::add([expr::floor_div(room, Expr::Int(step.max(1))), Expr::Int(1)]);
         let inner = e.iota(&Expr::Int(kern), DType::I64)?;
         let inner = e.mul(&inner, dil)?;
         let inner = e.unsqueeze(&inner, 1)?;
-        let outer = e.iota(&Expr::Int(windows), DType::I64)?;
+        let outer = e.iota(&windows, DType::I64)?;
         let outer = e.mul(&outer, step)?;
         places.push(e.add(&inner, &outer)?);
-        padded.push((wide, pad, n));
+        padded.push((wide, Expr::Int(pad), n));
     }
     let ([rows, cols], [(h, ph, nh), (w, pw, nw)]) = (places.as_slice(), padded.as_slice()) else {
         return Err(Error::shape(b.op(), "two dimensions"));
     };
     let rows = e.view(rows, &[rows.dim(0), Expr::Int(1), rows.dim(1), Expr::Int(1)])?;
-    let rows = e.mul(&rows, *w)?;
+    let rows = e.mul(&rows, &size_arg(w))?;
     let cols = e.view(cols, &[Expr::Int(1), cols.dim(0), Expr::Int(1), cols.dim(1)])?;
     let index = e.add(&rows, &cols)?;
     let index = e.view(&index, &[Expr::Int(1), Expr::Int(1), Expr::Int(-1)])?;
@@ -58,13 +60,13 @@ pub(super) fn col2im(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let flat = [lead.clone(), channels.clone(), index.dim(2)];
     let x = e.view(&x, &flat)?;
     let index = e.expand_to(&index, &flat)?;
-    let plane = [lead.clone(), channels.clone(), Expr::Int(exact(b.op(), h.checked_mul(*w))?)];
+    let plane = [lead.clone(), channels.clone(), expr::mul([h.clone(), w.clone()])];
     let zeros = e.full(&plane, dtype, Arg::Int(0))?;
     let args = vec![zeros.arg(), Arg::Int(2), index.arg(), x.arg()];
     let y = e.call1("aten.scatter_add.default", args, &[], dtype, &plane)?;
-    let y = e.view(&y, &[lead, channels, Expr::Int(*h), Expr::Int(*w)])?;
-    let y = e.slice(&y, 2, &Expr::Int(*ph), &expr::add([Expr::Int(*ph), Expr::Int(*nh)]), 1)?;
-    let y = e.slice(&y, 3, &Expr::Int(*pw), &expr::add([Expr::Int(*pw), Expr::Int(*nw)]), 1)?;
+    let y = e.view(&y, &[lead, channels, h.clone(), w.clone()])?;
+    let y = e.slice(&y, 2, ph, &expr::add([ph.clone(), nh.clone()]), 1)?;
+    let y = e.slice(&y, 3, pw, &expr::add([pw.clone(), nw.clone()]), 1)?;
     one(e.view(&y, &shape)?)
 }
 

@@ -9,7 +9,7 @@ use crate::expand::{Expander, Results, one};
 use crate::infer::broadcast;
 use crate::value::{V, size_arg, tensor_type};
 use m2m_record::{Arg, DType};
-use m2m_tensor::Expr;
+use m2m_tensor::{Expr, expr};
 
 /// The first argument, which is a batch of matrices.
 pub(super) fn matrices(e: &Expander<'_, '_>, b: &Bound<'_>) -> Result<V, Error> {
@@ -38,12 +38,8 @@ pub(super) fn with(lead: &[Expr], more: &[&Expr]) -> Vec<Expr> {
 }
 
 /// The smaller of two sizes.
-pub(super) fn least(op: &str, rows: &Expr, cols: &Expr) -> Result<Expr, Error> {
-    match (rows.as_int(), cols.as_int()) {
-        (Some(m), Some(n)) => Ok(Expr::Int(m.min(n))),
-        _ if rows == cols => Ok(rows.clone()),
-        _ => Err(Error::unsupported(format!("{op} of [{rows}, {cols}] matrices"))),
-    }
+pub(super) fn least(rows: &Expr, cols: &Expr) -> Expr {
+    expr::min([rows.clone(), cols.clone()])
 }
 
 /// `x` with its last two dimensions exchanged.
@@ -57,18 +53,18 @@ pub(super) fn all<const N: usize>(op: &str, results: Vec<Option<V>>) -> Result<[
 }
 
 /// `LU`, pivots and info.
-fn lu(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V) -> Result<[V; 3], Error> {
+fn lu(e: &mut Expander<'_, '_>, a: &V) -> Result<[V; 3], Error> {
     let (lead, rows, cols) = split(a);
-    let steps = least(b.op(), &rows, &cols)?;
+    let steps = least(&rows, &cols);
     let types = vec![a.ty(), tensor_type(DType::I32, &with(&lead, &[&steps])), tensor_type(DType::I32, &lead)];
     let op = "aten.linalg_lu_factor_ex.default";
     all(op, e.call(op, vec![a.arg()], &[("pivot", Arg::Bool(true))], types)?)
 }
 
 /// `P`, `L` and `U` of a packed factorisation.
-fn unpack(e: &mut Expander<'_, '_>, b: &Bound<'_>, packed: &V, pivots: &V) -> Result<[V; 3], Error> {
+fn unpack(e: &mut Expander<'_, '_>, packed: &V, pivots: &V) -> Result<[V; 3], Error> {
     let (lead, rows, cols) = split(packed);
-    let steps = least(b.op(), &rows, &cols)?;
+    let steps = least(&rows, &cols);
     let ty = |a: &Expr, c: &Expr| tensor_type(packed.dtype, &with(&lead, &[a, c]));
     let types = vec![ty(&rows, &rows), ty(&rows, &steps), ty(&steps, &cols)];
     all("aten.lu_unpack.default", e.call("aten.lu_unpack.default", vec![packed.arg(), pivots.arg()], &[], types)?)
@@ -95,7 +91,7 @@ fn solved(
     x: &V,
     is_adjoint: bool,
 ) -> Result<V, Error> {
-    let [p, _, _] = unpack(e, b, packed, pivots)?;
+    let [p, _, _] = unpack(e, packed, pivots)?;
     let p = if is_adjoint { p } else { transposed(e, &p)? };
     let (p, x) = aligned(e, b, &p, x)?;
     let packed = if is_adjoint { adjoint(e, packed)? } else { packed.clone() };
@@ -126,9 +122,9 @@ pub(super) fn factor(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         return Err(Error::unsupported(format!("{} without pivots", b.op())));
     }
     let a = matrices(e, b)?;
-    let [packed, pivots, _] = lu(e, b, &a)?;
+    let [packed, pivots, _] = lu(e, &a)?;
     if b.op() == "aten.linalg_lu.default" {
-        let [p, l, u] = unpack(e, b, &packed, &pivots)?;
+        let [p, l, u] = unpack(e, &packed, &pivots)?;
         return given(e, b, &[&p, &l, &u]);
     }
     given(e, b, &[&packed, &pivots])
@@ -153,7 +149,7 @@ fn diagonal(e: &mut Expander<'_, '_>, packed: &V, pivots: &V) -> Result<(V, V), 
 /// `det`: the product of the diagonal of `U`, negative for an odd number of exchanges; with `LU` and pivots.
 pub(super) fn det(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let a = matrices(e, b)?;
-    let [packed, pivots, _] = lu(e, b, &a)?;
+    let [packed, pivots, _] = lu(e, &a)?;
     let (sign, line) = diagonal(e, &packed, &pivots)?;
     let last = Arg::Int(line.rank() as i64 - 1);
     let size = e.call1("aten.prod.dim_int", vec![line.arg(), last], &[], line.dtype, &sign.shape)?;
@@ -164,7 +160,7 @@ pub(super) fn det(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 /// `slogdet`: the sign of the determinant and the logarithm of its magnitude; `logdet`: its logarithm.
 pub(super) fn slogdet(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let a = matrices(e, b)?;
-    let [packed, pivots, _] = lu(e, b, &a)?;
+    let [packed, pivots, _] = lu(e, &a)?;
     let (sign, line) = diagonal(e, &packed, &pivots)?;
     let last = line.from_end(1)?;
     let signs = e.unary("sgn", &line)?;
@@ -191,13 +187,13 @@ pub(super) fn solve(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (lead, n, _) = split(&a);
     let left = b.bool("left")?;
     let is_vector = x.rank() == 1 || (x.rank() + 1 == a.rank() && x.shape == with(&lead, &[&n]));
-    let [packed, pivots, info] = lu(e, b, &a)?;
+    let [packed, pivots, info] = lu(e, &a)?;
     let columns = if is_vector { e.unsqueeze(&x, x.rank())? } else { x };
     let y = if left {
         solved(e, b, (&packed, &pivots), &columns, false)?
     } else {
         let turned = transposed(e, &a)?;
-        let [packed, pivots, _] = lu(e, b, &turned)?;
+        let [packed, pivots, _] = lu(e, &turned)?;
         let columns = transposed(e, &columns)?;
         let y = solved(e, b, (&packed, &pivots), &columns, false)?;
         transposed(e, &y)?
@@ -232,7 +228,7 @@ pub(super) fn lu_with_info(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         return Err(Error::unsupported(format!("{} without pivots", b.op())));
     }
     let a = matrices(e, b)?;
-    let [packed, pivots, info] = lu(e, b, &a)?;
+    let [packed, pivots, info] = lu(e, &a)?;
     given(e, b, &[&packed, &pivots, &info])
 }
 
@@ -242,7 +238,7 @@ pub(super) fn inverse(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (_, n, _) = split(&a);
     let unit = eye(e, &n, a.dtype)?;
     let unit = e.expand_to(&unit, &a.shape)?;
-    let [packed, pivots, info] = lu(e, b, &a)?;
+    let [packed, pivots, info] = lu(e, &a)?;
     let y = solved(e, b, (&packed, &pivots), &unit, false)?;
     given(e, b, &[&y, &info])
 }
@@ -315,9 +311,9 @@ pub(super) fn cholesky_solve(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results
 }
 
 /// `Q` and `R`.
-fn qr(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V, mode: &str) -> Result<[V; 2], Error> {
+fn qr(e: &mut Expander<'_, '_>, a: &V, mode: &str) -> Result<[V; 2], Error> {
     let (lead, rows, cols) = split(a);
-    let inner = if mode == "complete" { rows.clone() } else { least(b.op(), &rows, &cols)? };
+    let inner = if mode == "complete" { rows.clone() } else { least(&rows, &cols) };
     let ty = |a_: &Expr, c: &Expr| tensor_type(a.dtype, &with(&lead, &[a_, c]));
     let types = vec![ty(&rows, &inner), ty(&inner, &cols)];
     all("aten.linalg_qr.default", e.call("aten.linalg_qr.default", vec![a.arg(), Arg::from(mode)], &[], types)?)
@@ -336,27 +332,37 @@ pub(super) fn eigh(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     given(e, b, &[&w, &v])
 }
 
-/// `U [*, m, k]`, `S [*, k]` and `Vh [*, k, n]`; of wide matrices by the transposed ones.
+/// `U [*, m, k]`, `S [*, k]` and `Vh [*, k, n]`; of wide matrices by the transposed ones. Where symbols hide which they are, the
+/// first `k` of what a tall one would give: as the values descend, they are the ones that are not 0.
 pub(super) fn thin(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V) -> Result<[V; 3], Error> {
     let (lead, rows, cols) = split(a);
-    let k = least(b.op(), &rows, &cols)?;
-    if k != cols {
+    let k = least(&rows, &cols);
+    if k == rows && k != cols {
         let turned = transposed(e, a)?;
         let [u, s, vh] = thin(e, b, &turned)?;
         return Ok([transposed(e, &vh)?, s, transposed(e, &u)?]);
     }
-    let types = vec![a.ty(), tensor_type(a.dtype, &with(&lead, &[&k])), tensor_type(a.dtype, &with(&lead, &[&k, &k]))];
+    let ty = |sizes: &[&Expr]| tensor_type(a.dtype, &with(&lead, sizes));
+    let types = vec![a.ty(), ty(&[&cols]), ty(&[&cols, &cols])];
     let args = vec![a.arg(), Arg::Bool(false)];
-    all("aten._linalg_svd.default", e.call("aten._linalg_svd.default", args, &[], types)?)
+    let all: [V; 3] = all("aten._linalg_svd.default", e.call("aten._linalg_svd.default", args, &[], types)?)?;
+    if k == cols {
+        return Ok(all);
+    }
+    let ([u, s, vh], first) = (all, Expr::Int(0));
+    let (column, row) = (u.from_end(1)?, vh.from_end(2)?);
+    let u = e.slice(&u, column, &first, &k, 1)?;
+    let s = e.slice(&s, row, &first, &k, 1)?;
+    Ok([u, s, e.slice(&vh, row, &first, &k, 1)?])
 }
 
 /// Orthonormal columns `[*, m, k]` completed to `[*, m, m]` by those that a QR factorisation adds.
-fn completed(e: &mut Expander<'_, '_>, b: &Bound<'_>, u: &V) -> Result<V, Error> {
+fn completed(e: &mut Expander<'_, '_>, u: &V) -> Result<V, Error> {
     let (_, rows, cols) = split(u);
     if rows == cols {
         return Ok(u.clone());
     }
-    let [q, _] = qr(e, b, u, "complete")?;
+    let [q, _] = qr(e, u, "complete")?;
     let last = q.from_end(1)?;
     let more = e.slice(&q, last, &cols, &rows, 1)?;
     e.cat(&[u.clone(), more], last)
@@ -382,9 +388,9 @@ pub(super) fn svd(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     }
     let is_full = if b.has("some") { !b.bool("some")? } else { b.bool("full_matrices")? };
     if is_full {
-        u = completed(e, b, &u)?;
+        u = completed(e, &u)?;
         let v = transposed(e, &vh)?;
-        let v = completed(e, b, &v)?;
+        let v = completed(e, &v)?;
         vh = transposed(e, &v)?;
     }
     if b.op() == "aten.svd.default" {

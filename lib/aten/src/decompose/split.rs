@@ -316,3 +316,24 @@ pub(super) fn diagflat(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let args = vec![x.arg(), b.arg("offset")?.clone()];
     one(e.call1("aten.diag_embed.default", args, &[], dtype, &shape)?)
 }
+
+/// `pad_sequence(sequences [l, *], batch_first, padding_value, padding_side)`: all as long as the longest, stacked.
+pub(super) fn pad_sequence(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
+    let items = e.tensors(b, "sequences")?;
+    items.iter().try_for_each(|v| super::need_rank(b.op(), v, 1))?;
+    let longest = expr::max(items.iter().map(|v| v.dim(0)));
+    let (value, is_left) = (b.arg("padding_value")?.clone(), b.str("padding_side")? == "left");
+    let mut rows = Vec::new();
+    for v in &items {
+        let missing = expr::sub(longest.clone(), v.dim(0));
+        let mut pads = vec![(Expr::Int(0), Expr::Int(0)); v.rank()];
+        if let Some(pad) = pads.first_mut() {
+            *pad = if is_left { (missing, Expr::Int(0)) } else { (Expr::Int(0), missing) };
+        }
+        let row = e.pad(v, &pads, value.clone())?;
+        rows.push(e.unsqueeze(&row, usize::from(!b.bool("batch_first")?))?);
+    }
+    let (_, shape) = e.result(b, 0)?;
+    let all = e.cat(&rows, usize::from(!b.bool("batch_first")?))?;
+    one(e.view(&all, &shape)?)
+}

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use m2m_mlir::map::Expr as MapExpr;
 use m2m_mlir::{Builder, Iter, Map, Size, Value, types};
 use m2m_record::{DType, Dim, Node};
+use m2m_tensor::{Expr, expr};
 use std::rc::Rc;
 
 /// A batch of matrices `[batch, rows, cols]`.
@@ -58,13 +59,13 @@ impl<'c> Batch<'c> {
         Ok(Batch { value: flat.value, dtype: t.dtype, shape })
     }
 
-    /// The smaller one of its two sizes, which must be known to compare.
+    /// The smaller one of its two sizes.
     pub fn steps(&self) -> Result<Dim> {
-        match (&self.shape[1], &self.shape[2]) {
-            (rows, cols) if rows == cols => Ok(rows.clone()),
-            (Dim::Int(rows), Dim::Int(cols)) => Ok(Dim::Int(*rows.min(cols))),
-            (rows, cols) => Err(Error::unsupported(format!("a factorisation of [{rows}, {cols}] matrices"))),
-        }
+        let [_, rows, cols] = &self.shape;
+        let sizes = [rows, cols].map(Expr::try_from);
+        let sizes: Vec<Expr> =
+            sizes.into_iter().collect::<std::result::Result<_, _>>().map_err(|e| Error::Graph(e.to_string()))?;
+        Ok(Dim::from(&expr::min(sizes)))
     }
 }
 
