@@ -69,13 +69,14 @@ fn not_kleidi(b: &Bound<'_>, dtype: DType) -> Error {
 
 /// `x` to the nearest integer, halves away from 0, as C's `round`.
 fn round_away(e: &mut Expander<'_, '_>, x: &V) -> Result<V, Error> {
-    let whole = e.unary("trunc", x)?;
-    let rest = e.sub(x, &whole)?;
-    let rest = e.unary("abs", &rest)?;
+    let size = e.unary("abs", x)?;
+    let whole = e.unary("floor", &size)?;
+    let rest = e.sub(&size, &whole)?;
     let is_up = e.compare("ge", &rest, 0.5)?;
+    let next = e.add(&whole, 1.0)?;
+    let whole = e.select_where(&is_up, &next, &whole)?;
     let sign = e.unary("sign", x)?;
-    let step = e.select_where(&is_up, &sign, 0.0)?;
-    e.add(&whole, &step)
+    e.mul(&whole, &sign)
 }
 
 fn clamped(e: &mut Expander<'_, '_>, x: &V, least: f64, most: f64) -> Result<V, Error> {

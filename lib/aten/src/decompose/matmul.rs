@@ -365,7 +365,8 @@ pub(super) fn vecdot(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     one(e.to_dtype(&z, dtype)?)
 }
 
-/// `_addmm_activation(self, mat1, mat2, beta, alpha, use_gelu)`: `relu` of `addmm`, or `gelu` by its tangent.
+/// `_addmm_activation(self, mat1, mat2, beta, alpha, use_gelu)`: `relu` or `gelu` of `addmm`; on a GPU
+/// PyTorch takes the tangent's `gelu`.
 pub(super) fn add_product_activation(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (dtype, shape) = e.result(b, 0)?;
     let args = ["self", "mat1", "mat2"].map(|name| b.arg(name).cloned());
@@ -375,5 +376,5 @@ pub(super) fn add_product_activation(e: &mut Expander<'_, '_>, b: &Bound<'_>) ->
     if !b.bool("use_gelu")? {
         return one(e.unary("relu", &y)?);
     }
-    one(e.call1("aten.gelu.default", vec![y.arg()], &[("approximate", Arg::from("tanh"))], dtype, &shape)?)
+    one(e.unary("gelu", &y)?)
 }

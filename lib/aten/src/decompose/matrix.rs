@@ -5,8 +5,10 @@
 
 use super::complex::Pair;
 use super::matmul::product;
+use super::pieces;
 use super::reduce::vector_norm;
-use super::solve::{all, eye, given, matrices, split, thin, transposed, with};
+use super::solve::{all, eye, given, has_substitution, matrices, split, substitute, thin, transposed, with};
+
 use crate::bind::Bound;
 use crate::error::Error;
 use crate::expand::{Expander, Results, one};
@@ -59,9 +61,9 @@ fn single(e: &mut Expander<'_, '_>, values: V, of: &V) -> Result<V, Error> {
 }
 
 /// Singular values `[*, min(m, n)]`, the largest first.
-pub(super) fn singular(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V) -> Result<V, Error> {
+pub(super) fn singular(e: &mut Expander<'_, '_>, a: &V) -> Result<V, Error> {
     let real = doubled(e, a)?;
-    let [_, s, _] = thin(e, b, &real)?;
+    let [_, s, _] = thin(e, &real)?;
     single(e, s, a)
 }
 
@@ -108,14 +110,7 @@ impl Norm {
     }
 
     /// The norm of matrices in two dimensions of a tensor.
-    fn take(
-        &self,
-        e: &mut Expander<'_, '_>,
-        b: &Bound<'_>,
-        x: &V,
-        [row, col]: [usize; 2],
-        keepdim: bool,
-    ) -> Result<V, Error> {
+    fn take(&self, e: &mut Expander<'_, '_>, x: &V, [row, col]: [usize; 2], keepdim: bool) -> Result<V, Error> {
         let (mut first, mut second) = (row.min(col), row.max(col));
         let y = match self {
             Norm::Frobenius => return vector_norm(e, x, 2.0, &[first, second], keepdim),
@@ -128,7 +123,7 @@ impl Norm {
             by_values => {
                 let dims: Vec<usize> = (0..x.rank()).filter(|d| *d != row && *d != col).chain([row, col]).collect();
                 let y = e.permute(x, &dims)?;
-                let s = singular(e, b, &y)?;
+                let s = singular(e, &y)?;
                 let last = s.from_end(1)?;
                 match by_values {
                     Norm::Order(order) => e.extreme(if *order > 0.0 { "amax" } else { "amin" }, &s, &[last], false)?,
@@ -161,7 +156,7 @@ pub(super) fn matrix_norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let dims = if b.has("dim") { b.ints("dim")? } else { vec![-2, -1] };
     let dims = dims.iter().map(|d| wrap_dim(b.op(), *d, x.rank())).collect::<Result<Vec<_>, _>>()?;
     let y = match (dims.as_slice(), &norm) {
-        ([row, col], _) if row != col => norm.take(e, b, &x, [*row, *col], b.bool("keepdim")?)?,
+        ([row, col], _) if row != col => norm.take(e, &x, [*row, *col], b.bool("keepdim")?)?,
         (_, Norm::Frobenius) => {
             let dims = if dims.is_empty() { (0..x.rank()).collect() } else { dims };
             vector_norm(e, &x, 2.0, &dims, b.bool("keepdim")?)?
@@ -188,7 +183,7 @@ pub(super) fn norm(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
                 return Err(Error::shape(b.op(), format!("{} dimensions; expected two", named.len())));
             };
             let dims = [wrap_dim(b.op(), *row, x.rank())?, wrap_dim(b.op(), *col, x.rank())?];
-            Norm::of(b, order)?.take(e, b, &x, dims, keepdim)?
+            Norm::of(b, order)?.take(e, &x, dims, keepdim)?
         }
         _ => vector_norm(e, &x, b.float("ord")?, &dims, keepdim)?,
     };
@@ -211,7 +206,7 @@ pub(super) fn cond(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     if let Norm::Order(order) = norm
         && order.abs() == 2.0
     {
-        let s = singular(e, b, &a)?;
+        let s = singular(e, &a)?;
         let last = s.from_end(1)?;
         let (most, least) = (e.extreme("amax", &s, &[last], false)?, e.extreme("amin", &s, &[last], false)?);
         return one(if order > 0.0 { e.div(&most, &least)? } else { e.div(&least, &most)? });
@@ -220,7 +215,7 @@ pub(super) fn cond(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (lead, ..) = split(&a);
     let types = vec![a.ty(), tensor_type(DType::I32, &lead)];
     let [inverse, info] = all(b.op(), e.call("aten.linalg_inv_ex.default", vec![a.arg()], &[], types)?)?;
-    let (own, other) = (norm.take(e, b, &a, dims, false)?, norm.take(e, b, &inverse, dims, false)?);
+    let (own, other) = (norm.take(e, &a, dims, false)?, norm.take(e, &inverse, dims, false)?);
     let y = e.mul(&own, &other)?;
     let is_singular = e.compare("ne", &info, 0i64)?;
     let infinity = e.full(&[], y.dtype, Arg::from(f64::INFINITY))?;
@@ -276,7 +271,7 @@ pub(super) fn rank(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
         let w = eigenvalues(e, b, &a, false)?;
         e.unary("abs", &w)?
     } else {
-        singular(e, b, &a)?
+        singular(e, &a)?
     };
     let limit = tolerance(e, b, &a, &s)?;
     let is_above = e.compare("gt", &s, &limit)?;
@@ -295,7 +290,7 @@ pub(super) fn pinv(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let is_hermitian = b.has("hermitian") && b.bool("hermitian")?;
     let whole = if is_hermitian { hermitian(e, &a, false)? } else { a.clone() };
     let real = doubled(e, &whole)?;
-    let [u, s, vh] = thin(e, b, &real)?;
+    let [u, s, vh] = thin(e, &real)?;
     let limit = tolerance(e, b, &a, &s)?;
     let is_kept = e.compare("gt", &s, &limit)?;
     let inverse = e.unary("reciprocal", &s)?;
@@ -399,7 +394,7 @@ pub(super) fn qr(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 /// The product `Q` of the reflections `I - tau[i] · v[i] @ v[i]^H`, or its adjoint, and `x`. Column `i` of `packed` holds `v[i]`
 /// below its diagonal, which stands for 1; what is above stands for 0. With all vectors in `V`, `Q = I - V @ T @ V^H` for
 /// `T = (I + D @ U)^-1 @ D`, where `D` is the diagonal of `tau` and `U` what `V^H @ V` has above its own (Puglisi, 1992).
-fn reflected(e: &mut Expander<'_, '_>, (packed, tau): (&V, &V), x: V, is_adjoint: bool) -> Result<V, Error> {
+fn reflected(e: &mut Expander<'_, '_>, op: &str, (packed, tau): (&V, &V), x: V, is_adjoint: bool) -> Result<V, Error> {
     let (rows, cols) = (packed.from_end(2)?, packed.from_end(1)?);
     let last = tau.from_end(1)?;
     let count = tau.dim(last);
@@ -410,6 +405,9 @@ fn reflected(e: &mut Expander<'_, '_>, (packed, tau): (&V, &V), x: V, is_adjoint
     let unit = e.full(&[], packed.dtype, Arg::Int(1))?;
     let vectors = e.select_where(&is_on, &unit, &below)?;
     let vectors = e.slice(&vectors, cols, &Expr::Int(0), &count, 1)?;
+    if !has_substitution(e) {
+        return one_by_one(e, op, (&vectors, tau), x, is_adjoint);
+    }
     let turned = adjoint(e, &vectors)?;
     let gram = product(e, &turned, &vectors)?;
     let above = e.call1("aten.triu.default", vec![gram.arg(), Arg::Int(1)], &[], gram.dtype, &gram.shape)?;
@@ -419,21 +417,45 @@ fn reflected(e: &mut Expander<'_, '_>, (packed, tau): (&V, &V), x: V, is_adjoint
     let inner = if is_adjoint {
         // T^H = D^H @ (I + D @ U)^-H, whose factor is lower triangular.
         let factor = adjoint(e, &scaled)?;
-        let solved = unit_triangular(e, &factor, &inner, false)?;
+        let solved = substitute(e, &factor, &inner, false, true)?;
         let scale = if tau.dtype.is_complex() { e.unary("conj_physical", &scale)? } else { scale };
         e.mul(&solved, &scale)?
     } else {
         let inner = e.mul(&inner, &scale)?;
-        unit_triangular(e, &scaled, &inner, true)?
+        substitute(e, &scaled, &inner, true, true)?
     };
     let step = product(e, &vectors, &inner)?;
     e.sub(&x, &step)
 }
 
-/// `X` with `(I + a) @ X = x`, of which `a` has only what is on one side of its diagonal.
-fn unit_triangular(e: &mut Expander<'_, '_>, a: &V, x: &V, is_upper: bool) -> Result<V, Error> {
-    let kwargs = [("upper", Arg::Bool(is_upper)), ("left", Arg::Bool(true)), ("unitriangular", Arg::Bool(true))];
-    e.call1("aten.linalg_solve_triangular.default", vec![a.arg(), x.arg()], &kwargs, x.dtype, &x.shape)
+/// The same, one reflection after the other: the last one first, or the first one of the adjoint ones.
+fn one_by_one(
+    e: &mut Expander<'_, '_>,
+    op: &str,
+    (vectors, tau): (&V, &V),
+    x: V,
+    is_adjoint: bool,
+) -> Result<V, Error> {
+    let (cols, last) = (vectors.from_end(1)?, tau.from_end(1)?);
+    let Some(count) = tau.dim(last).as_int() else {
+        return Err(Error::unsupported(format!("{op} of {} reflections", tau.dim(last))));
+    };
+    let tau = if is_adjoint && tau.dtype.is_complex() { e.unary("conj_physical", tau)? } else { tau.clone() };
+    let count = pieces(op, count)?;
+    let order: Vec<i64> = if is_adjoint { (0..count).collect() } else { (0..count).rev().collect() };
+    let mut y = x;
+    for k in order {
+        let (from, to) = (Expr::Int(k), Expr::Int(k + 1));
+        let v = e.slice(vectors, cols, &from, &to, 1)?;
+        let factor = e.slice(&tau, last, &from, &to, 1)?;
+        let factor = e.unsqueeze(&factor, last)?;
+        let turned = adjoint(e, &v)?;
+        let inner = product(e, &turned, &y)?;
+        let step = product(e, &v, &inner)?;
+        let step = e.mul(&step, &factor)?;
+        y = e.sub(&y, &step)?;
+    }
+    Ok(y)
 }
 
 /// `linalg_householder_product(A [*, m, n], tau [*, k])`, `orgqr`: the first `n` columns of the product of the reflections.
@@ -444,7 +466,7 @@ pub(super) fn householder(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let unit = eye(e, &rows, packed.dtype)?;
     let unit = e.slice(&unit, 1, &Expr::Int(0), &cols, 1)?;
     let unit = e.expand_to(&unit, &packed.shape)?;
-    one(reflected(e, (&packed, &tau), unit, false)?)
+    one(reflected(e, b.op(), (&packed, &tau), unit, false)?)
 }
 
 /// `ormqr(A, tau, C, left, transpose)`: the product of the reflections, or its adjoint, and `C`; from the right as the
@@ -453,10 +475,10 @@ pub(super) fn ormqr(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     let (packed, tau, x) = (matrices(e, b)?, e.tensor(b, "input2")?, e.tensor(b, "input3")?);
     let turns = b.bool("transpose")?;
     if b.bool("left")? {
-        return one(reflected(e, (&packed, &tau), x, turns)?);
+        return one(reflected(e, b.op(), (&packed, &tau), x, turns)?);
     }
     let x = adjoint(e, &x)?;
-    let y = reflected(e, (&packed, &tau), x, !turns)?;
+    let y = reflected(e, b.op(), (&packed, &tau), x, !turns)?;
     one(adjoint(e, &y)?)
 }
 
@@ -474,6 +496,6 @@ pub(super) fn complex_singular(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V) -
     if b.op() != "aten.linalg_svdvals.default" {
         return Err(Error::unsupported(format!("{} of {} matrices with singular vectors", b.op(), a.dtype)));
     }
-    let s = singular(e, b, a)?;
+    let s = singular(e, a)?;
     one(e.to_dtype(&s, real_of(float_of(a.dtype)))?)
 }

@@ -70,10 +70,28 @@ fn unpack(e: &mut Expander<'_, '_>, packed: &V, pivots: &V) -> Result<[V; 3], Er
     all("aten.lu_unpack.default", e.call("aten.lu_unpack.default", vec![packed.arg(), pivots.arg()], &[], types)?)
 }
 
+/// The operator that [`substitute`] ends in.
+const SUBSTITUTE: &str = "aten.linalg_solve_triangular.default";
+
+/// Whether the target solves triangular systems.
+pub(super) fn has_substitution(e: &Expander<'_, '_>) -> bool {
+    e.is_lowerable(SUBSTITUTE)
+}
+
+/// An operator that the target must lower itself, as nothing simpler says what it does.
+fn needed(e: &Expander<'_, '_>, op: &str) -> Result<(), Error> {
+    if e.is_lowerable(op) {
+        Ok(())
+    } else {
+        Err(Error::unsupported(format!("{op} is neither lowered by the target nor decomposed")))
+    }
+}
+
 /// `X` with `a @ X = x`, `a` triangular, of the same leading sizes.
-fn substitute(e: &mut Expander<'_, '_>, a: &V, x: &V, upper: bool, unit: bool) -> Result<V, Error> {
+pub(super) fn substitute(e: &mut Expander<'_, '_>, a: &V, x: &V, upper: bool, unit: bool) -> Result<V, Error> {
+    needed(e, SUBSTITUTE)?;
     let kwargs = [("upper", Arg::Bool(upper)), ("left", Arg::Bool(true)), ("unitriangular", Arg::Bool(unit))];
-    e.call1("aten.linalg_solve_triangular.default", vec![a.arg(), x.arg()], &kwargs, x.dtype, &x.shape)
+    e.call1(SUBSTITUTE, vec![a.arg(), x.arg()], &kwargs, x.dtype, &x.shape)
 }
 
 /// Both with their common leading sizes.
@@ -275,6 +293,7 @@ pub(super) fn old_triangular(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results
 
 /// The lower Cholesky factor, and info.
 fn lower_factor(e: &mut Expander<'_, '_>, a: &V) -> Result<[V; 2], Error> {
+    needed(e, "aten.linalg_cholesky_ex.default")?;
     let (lead, ..) = split(a);
     let op = "aten.linalg_cholesky_ex.default";
     let types = vec![a.ty(), tensor_type(DType::I32, &lead)];
@@ -334,14 +353,15 @@ pub(super) fn eigh(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
 
 /// `U [*, m, k]`, `S [*, k]` and `Vh [*, k, n]`; of wide matrices by the transposed ones. Where symbols hide which they are, the
 /// first `k` of what a tall one would give: as the values descend, they are the ones that are not 0.
-pub(super) fn thin(e: &mut Expander<'_, '_>, b: &Bound<'_>, a: &V) -> Result<[V; 3], Error> {
+pub(super) fn thin(e: &mut Expander<'_, '_>, a: &V) -> Result<[V; 3], Error> {
     let (lead, rows, cols) = split(a);
     let k = least(&rows, &cols);
     if k == rows && k != cols {
         let turned = transposed(e, a)?;
-        let [u, s, vh] = thin(e, b, &turned)?;
+        let [u, s, vh] = thin(e, &turned)?;
         return Ok([transposed(e, &vh)?, s, transposed(e, &u)?]);
     }
+    needed(e, "aten._linalg_svd.default")?;
     let ty = |sizes: &[&Expr]| tensor_type(a.dtype, &with(&lead, sizes));
     let types = vec![a.ty(), ty(&[&cols]), ty(&[&cols, &cols])];
     let args = vec![a.arg(), Arg::Bool(false)];
@@ -374,7 +394,7 @@ pub(super) fn svd(e: &mut Expander<'_, '_>, b: &Bound<'_>) -> Results {
     if a.dtype.is_complex() {
         return complex_singular(e, b, &a);
     }
-    let [mut u, s, mut vh] = thin(e, b, &a)?;
+    let [mut u, s, mut vh] = thin(e, &a)?;
     if b.op() == "aten.linalg_svdvals.default" {
         return one(s);
     }
