@@ -110,17 +110,20 @@ fn implicit(all: &[Label], dots: usize) -> Vec<Label> {
     (0..dots).rev().map(Label::Dots).chain(single).collect()
 }
 
-/// Stretches dimensions of size 1 to the size that others of the same name have.
+/// Stretches dimensions of size 1 to the size that others of the same name have. Of two sizes that symbols do not show to be
+/// equal the known one counts, and the program checks the other.
 fn broadcast(e: &mut Expander<'_, '_>, terms: &mut [Term]) -> Result<(), Error> {
     let sizes: Vec<(Label, Expr)> =
         terms.iter().flat_map(|t| t.labels.iter().copied().zip(t.value.shape.iter().cloned())).collect();
     let size_of = |label: &Label| {
         let all = sizes.iter().filter(|(l, _)| l == label).map(|(_, s)| s);
-        all.fold(Expr::Int(1), |found, s| if *s == Expr::Int(1) { found } else { s.clone() })
+        let known = |s: &Expr| s.as_int().is_some_and(|n| n != 1);
+        all.fold(Expr::Int(1), |found, s| if *s == Expr::Int(1) || known(&found) { found } else { s.clone() })
     };
     for term in terms {
         let shape: Vec<Expr> = term.labels.iter().map(size_of).collect();
-        term.value = e.expand_to(&term.value, &shape)?;
+        let value = e.of_sizes(&term.value, &shape)?;
+        term.value = e.expand_to(&value, &shape)?;
     }
     Ok(())
 }

@@ -138,9 +138,17 @@ pub fn transpose<'c>(cx: &mut Cx<'c>, t: &Tensor<'c>, axes: &[usize], shape: &[D
     if axes.iter().enumerate().all(|(k, axis)| k == *axis) {
         return cx.conform(t.value, t.dtype, shape);
     }
+    // What the result knows of a size of which the tensor has only an expression is told of the tensor first.
+    let mut known = t.shape.clone();
+    for (axis, size) in axes.iter().zip(shape) {
+        if let (Some(own @ Dim::Expr(_)), Dim::Int(_)) = (known.get_mut(*axis), size) {
+            *own = size.clone();
+        }
+    }
+    let value = if known == t.shape { t.value } else { cx.conform(t.value, t.dtype, &known)?.value };
     let out = cx.empty(t.dtype, shape)?;
     let permutation: Vec<i64> = axes.iter().map(|a| *a as i64).collect();
-    let value = cx.b.transpose(t.value, out, &permutation)?;
+    let value = cx.b.transpose(value, out, &permutation)?;
     Ok(Tensor { value, dtype: t.dtype, shape: shape.to_vec() })
 }
 
